@@ -28,3 +28,8 @@ function subscribe(listener: () => void): () => void {
 export function useNow(stepMs = 1_000): number {
   return useSyncExternalStore(subscribe, () => Math.floor(nowMs / stepMs) * stepMs);
 }
+
+/** Returns whether a time has passed: the component renders again only once, when it has. */
+export function useIsPast(atMs: number): boolean {
+  return useSyncExternalStore(subscribe, () => nowMs >= atMs);
+}

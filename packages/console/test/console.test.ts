@@ -418,6 +418,33 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 
+  it('ends a session that has expired by itself, but only if the service says so too', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });
+    const { page, faults } = await watched();
+    // To this page, the session ends in a second, as if its clock were ahead.
+    let asked = 0;
+    await page.route('**/v1/token', async (route) => {
+      asked += 1;
+      const response = await route.fetch();
+      if (!response.ok()) return route.fulfill({ response });
+      const { data } = await response.json();
+      const expires_at = new Date(Date.now() + 1_000).toISOString();
+      await route.fulfill({ response, json: { data: { ...data, expires_at } } });
+    });
+    await page.goto(link(body.data.token, '/webhooks/new'));
+    await refreshOften(page);
+    await page.getByText('Session ends soon').waitFor();
+    await expect.poll(() => asked).toBeGreaterThan(1);
+    await page.getByLabel('URL').fill('https://example.com/orders');
+    const { body: tokens } = await platform('GET', `/tokens?organization_id=${tenant.organization}`);
+    const ours = tokens.data.find((token: { portal: boolean }) => token.portal);
+    await platform('DELETE', `/tokens/${ours.id}`);
+    await page.getByRole('heading', { name: 'This session has ended' }).waitFor();
+    await page.getByText('What you entered in the form is kept.').waitFor();
+    expect(unexpected(faults, /status of 401/)).toEqual([]);
+  });
+
   it('speaks to customers in the name of the product, and of nothing that only operators know', async () => {
     const tenant = await newTenant(service, { scopes });
     const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });

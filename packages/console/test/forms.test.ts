@@ -125,7 +125,67 @@ describeInBrowser('the forms of the console', async (open) => {
     }
     expect(unexpected(faults, /status of 500/)).toEqual([]);
   });
+
+  it('lose no secret and create nothing twice if there is no response', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    const rotations = await loseFirst(page, '**/rotate-secret');
+    await press('Rotate…');
+    const secret = await inDialog(page)
+      .getByText(/^whsec_/)
+      .innerText();
+    await press('Rotate');
+    await inDialog(page).getByText('It is safe to press the button again.').waitFor();
+    expect(await inDialog(page).getByText('takes effect when you rotate').count()).toBe(0);
+    expect(await page.getByRole('button', { name: '7 days' }).isDisabled()).toBe(true);
+    await press('Close');
+    await page.getByText('The new secret may be in effect already.').waitFor();
+    await page.getByText(secret).waitFor();
+    await press('Rotate again…');
+    await press('Rotate again');
+    await inDialog(page).getByText('Requests are now signed with the new secret').waitFor();
+    expect(await inDialog(page).getByText(secret).count()).toBe(1);
+    expect(rotations[1]).toEqual(rotations[0]);
+    await press('Done');
+    await page.getByText('may be in effect already').waitFor({ state: 'hidden' });
+
+    await visit(page, '/webhooks/new', 'New webhook');
+    await loseFirst(page, '**/v1/webhooks');
+    const url = page.getByLabel('URL');
+    await url.fill(`${receiver.url}/new`);
+    await page.getByRole('checkbox', { name: 'invoice.paid' }).check();
+    await press('Create and verify');
+    await page.getByText('The webhook may have been created already').waitFor();
+    await url.fill(`${receiver.url}/changed`);
+    await page.getByText('the button creates another webhook').waitFor();
+    await url.fill(`${receiver.url}/new`);
+    await page.getByText('there will be only one webhook').waitFor();
+    await press('Create and verify');
+    await page.getByRole('link', { name: 'Receiver' }).waitFor();
+    expect(await tenant.data('GET', '/v1/webhooks')).toHaveLength(2);
+    expect(unexpected(faults, /net::ERR_/)).toEqual([]);
+  });
 });
+
+/** Loses the response to the first request. Returns the idempotency keys and the bodies of all of them. */
+async function loseFirst(
+  page: Page,
+  path: string,
+): Promise<{ key: string | undefined; body: string | null }[]> {
+  const sent: { key: string | undefined; body: string | null }[] = [];
+  await page.route(path, async (route) => {
+    const request = route.request();
+    if (request.method() !== 'POST') return route.fallback();
+    sent.push({ key: request.headers()['idempotency-key'], body: request.postData() });
+    if (sent.length > 1) return route.fallback();
+    await route.fetch();
+    await route.abort('connectionreset');
+  });
+  return sent;
+}
 
 /** Answers requests as the service does if something went wrong inside it. */
 async function fail(page: Page, method: string, path: string): Promise<void> {

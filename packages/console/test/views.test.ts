@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
 import { ask } from '../../server/test/support/client.js';
@@ -250,6 +250,9 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText('Active', { exact: true }).waitFor();
     await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
+    await page
+      .getByText(/receives no events until it is verified\. Posthorn tries again automatically/)
+      .waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
     await tenant.ask('DELETE', `/v1/webhooks/${body.data.id}`);
     await page.getByRole('button', { name: 'Verify now' }).click();
@@ -401,6 +404,64 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('link', { name: 'Open the newer delivery' }).click();
     await page.waitForURL((url) => url.pathname.endsWith(again.id));
     await page.getByText('Delivered: the receiver responded with 200').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('ask before the last scheduled attempt of a delivery is used', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(500);
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1);
+    const path = `/webhooks/${webhook.id}/deliveries/${delivery.id}`;
+    for (const count of [2, 3, 4]) {
+      await tenant.data('POST', `/v1${path}/redeliver`);
+      await tenant.settled(webhook, 1, ({ attempts }) => attempts === count);
+    }
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/deliveries'));
+    await page.getByLabel('Select all deliveries shown').check();
+    await page.keyboard.press('r');
+    await page.getByText('For 1 of them, this is the last scheduled attempt.').waitFor();
+    await page.keyboard.press('Escape');
+    await visit(page, path, 'invoice.paid');
+    await page.keyboard.press('r');
+    const dialog = page.getByRole('alertdialog', { name: 'Use the last scheduled attempt now?' });
+    await dialog.getByText('If it fails, the delivery is given up.').waitFor();
+    expect(receiver.deliveries.count).toBe(4);
+    await dialog.getByRole('button', { name: 'Redeliver now' }).click();
+    await page.getByText('Given up', { exact: true }).waitFor();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(faults).toEqual([]);
+  });
+
+  it('say when an attempt was due, and that a delivery waits until its webhook is verified', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    const event = await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1);
+    const { page, faults } = await watched();
+    let next: string | null = '2026-11-16T10:00:00.000Z';
+    const wait = async (route: Route) => {
+      const response = await route.fetch();
+      const { data, ...rest } = await response.json();
+      const changed = [data].flat().map((one) => ({ ...one, next_attempt_at: next }));
+      await route.fulfill({ response, json: { ...rest, data: Array.isArray(data) ? changed : changed[0] } });
+    };
+    await page.route(/\/deliveries/, (route) =>
+      route.request().resourceType() === 'fetch' ? wait(route) : route.fallback(),
+    );
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
+    await page.getByText(/^next due 16 Nov/).waitFor();
+    next = null;
+    await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
+    await page.getByText('This delivery waits until the webhook is verified.').waitFor();
+    await page.getByText('after the webhook is verified', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Open the webhook' }).waitFor();
+    await visit(page, `/events/${event.id}`, 'invoice.paid');
+    await page.getByRole('link', { name: 'waits for verification' }).waitFor();
+    await visit(page, '/deliveries', 'Deliveries');
+    await page.getByRole('link', { name: 'waits for verification' }).click();
+    await page.getByRole('heading', { name: 'orders-eu' }).waitFor();
     expect(faults).toEqual([]);
   });
 

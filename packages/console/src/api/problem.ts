@@ -25,9 +25,18 @@ export function faultOf(problem: PosthornError | undefined, field: string): stri
   return /[.?!]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** Says what to do about a problem. */
-export function remedyOf(error: unknown): string | undefined {
-  if (isUnreachable(error)) return 'The console will try again automatically.';
+/** Returns whether an action that failed may have taken effect: only if the service refused it, it did not. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  return !(error instanceof PosthornError) || error.status < 400 || error.status > 499;
+}
+
+/** Says what to do about a problem. The console repeats what it reads, but never an action. */
+export function remedyOf(error: unknown, isAction = false): string | undefined {
+  if (isUnreachable(error)) {
+    return isAction
+      ? 'It may have taken effect. It is safe to press the button again.'
+      : 'The console will try again automatically.';
+  }
   const problem = problemIn(error);
   if (!problem) return 'Reload the page. If it happens again, report it.';
   switch (problem.code) {

@@ -74,7 +74,7 @@ function Content({
           </label>
         )}
       </AlertDialog.Description>
-      {error != null && <ProblemNote error={error} />}
+      {error != null && <ProblemNote error={error} isAction />}
       <div className="actions">
         {!isDone && <AlertDialog.Close className="btn">{cancel}</AlertDialog.Close>}
         <button

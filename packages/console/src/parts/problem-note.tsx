@@ -3,15 +3,24 @@ import { isUnreachable, problemIn, remedyOf } from '../api/problem';
 import { CopyButton } from './copy-button';
 
 /** An error as the API describes it, with what to do about it and the request ID. */
-export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
+export function ProblemNote({
+  error,
+  isAction = false,
+  onRetry,
+}: {
+  error: unknown;
+  /** It is the error of something that the user did, not of something that was read. */
+  isAction?: boolean;
+  onRetry?: (() => void) | undefined;
+}) {
   const problem = problemIn(error);
+  // The note of an action stays when the service is reachable again.
+  const noResponse = isAction ? 'The outcome is unknown' : 'The service is unreachable';
   return (
     <div className={isUnreachable(error) ? 'note warn' : 'note'} role="alert">
-      <b>
-        {isUnreachable(error) ? 'The service is unreachable' : (problem?.title ?? 'Something went wrong')}
-      </b>
+      <b>{isUnreachable(error) ? noResponse : (problem?.title ?? 'Something went wrong')}</b>
       <p>
-        {error instanceof Error ? error.message : String(error)} {remedyOf(error)}
+        {error instanceof Error ? error.message : String(error)} {remedyOf(error, isAction)}
       </p>
       {problem && problem.errors.length > 1 && (
         <ul>

@@ -8,7 +8,8 @@ export function Segmented<K extends string>({
   label: string;
   choices: readonly { key: K; label: string }[];
   value: K | undefined;
-  onChange: (key: K) => void;
+  /** Undefined if the choice is fixed. */
+  onChange: ((key: K) => void) | undefined;
 }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
@@ -18,7 +19,8 @@ export function Segmented<K extends string>({
           key={choice.key}
           type="button"
           aria-pressed={choice.key === value}
-          onClick={() => onChange(choice.key)}
+          disabled={!onChange}
+          onClick={() => onChange?.(choice.key)}
         >
           {choice.label}
         </button>

@@ -40,12 +40,14 @@ export function ExactTime({ at }: { at: string }) {
   );
 }
 
-/** How long until a time, counted down. */
-export function Countdown({ to, over = 'now' }: { to: string; over?: string }) {
-  const left = Date.parse(to) - useNow();
+/** How long until a time, counted down, then the time: what was due may not have been read again since. */
+export function Countdown({ to }: { to: string }) {
+  const atMs = Date.parse(to);
+  const now = useNow();
+  const shownZone = useStore(zone);
   return (
-    <time dateTime={to} title={formatExact(Date.parse(to), useStore(zone))}>
-      {left <= 0 ? over : `in ${formatDuration(left)}`}
+    <time dateTime={to} title={formatExact(atMs, shownZone)}>
+      {now < atMs ? `in ${formatDuration(atMs - now)}` : `due ${formatClock(atMs, shownZone, now)}`}
     </time>
   );
 }

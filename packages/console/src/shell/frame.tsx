@@ -9,6 +9,7 @@ import { ProblemNote } from '../parts/problem-note';
 import { Skeleton } from '../parts/skeleton';
 import { shownTheme } from '../preferences';
 import { markPortal, session } from '../session';
+import { useSessionEnd } from '../session-end';
 import { productName, useSettings } from '../settings';
 import { shownItem } from '../shown-item';
 import { useStore } from '../store';
@@ -41,6 +42,7 @@ export function Frame() {
 function SignedIn() {
   const { data: token, error, refetch } = useQuery(tokenQuery);
   useEffect(() => markPortal(token?.portal === true), [token]);
+  useSessionEnd(token);
   return (
     <div className="frame">
       <a className="skip" href="#content">

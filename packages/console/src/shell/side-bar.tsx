@@ -1,5 +1,6 @@
 import type { Token } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
+import { useIsPast } from '../clock';
 import { TimeAgo } from '../parts/time';
 import { useAttention } from './attention';
 import { Brand } from './brand';
@@ -32,11 +33,16 @@ export function SideBar({ token }: { token: Token | undefined }) {
       {token && (
         <Link to="/token" className="foot">
           <b>{token.actor.id}</b>
-          {ofToken(token)} <TimeAgo at={token.expires_at} />
+          {ofToken(token)} <End at={token.expires_at} />
         </Link>
       )}
     </div>
   );
+}
+
+/** After the end, the session is open only for as long as the service says so. */
+function End({ at }: { at: string }) {
+  return useIsPast(Date.parse(at)) ? 'soon' : <TimeAgo at={at} />;
 }
 
 function ofToken({ scopes, portal }: Token): string {

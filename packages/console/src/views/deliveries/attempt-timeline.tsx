@@ -24,7 +24,9 @@ export function AttemptTimeline({
         <li className="next">
           <div className="line">
             <b>Attempt {attempts.length + 1}</b>
-            <span className="tag mute">{next ? <Countdown to={next} over="now" /> : 'soon'}</span>
+            <span className="tag mute">
+              {next ? <Countdown to={next} /> : 'after the webhook is verified'}
+            </span>
           </div>
         </li>
       )}

@@ -1,7 +1,7 @@
 import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery } from '../../api/deliveries';
@@ -11,29 +11,25 @@ import { curlOfRequest } from '../../curl';
 import { formatMs } from '../../format';
 import { newActionKey } from '../../identifier';
 import { useLive } from '../../live';
+import { isAboutToChange, waitsForLast } from '../../next-attempt';
 import { Breadcrumb } from '../../parts/breadcrumb';
+import { Confirm } from '../../parts/confirm';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { Loaded } from '../../parts/loaded';
 import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
+import { Countdown } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
+import { useSettings } from '../../settings';
 import { useShownItem } from '../../shown-item';
 import { say } from '../../toast';
 import { AttemptTimeline } from './attempt-timeline';
 import { Diagnosis } from './diagnosis';
 import { LaterDelivery } from './later-delivery';
-
-const soonMs = 15_000;
-
-/** Returns whether something is about to change, so the page should be refreshed soon. */
-function isAboutToChange({ status, final, next_attempt_at: next }: Detail): boolean {
-  if (status === 'pending') return true;
-  return !final && next != null && Date.parse(next) - Date.now() < soonMs;
-}
 
 export function DeliveryDetail() {
   const may = usePermission();
@@ -42,7 +38,8 @@ export function DeliveryDetail() {
   const delivery = useQuery({
     ...deliveryQuery(webhookId, deliveryId),
     enabled: may.readWebhooks,
-    refetchInterval: ({ state }) => (state.data && isAboutToChange(state.data) ? 1_000 : refetchInterval),
+    refetchInterval: ({ state }) =>
+      state.data && isAboutToChange(state.data, Date.now()) ? 1_000 : refetchInterval,
   });
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
   useShownItem(delivery.data?.event_type);
@@ -75,6 +72,9 @@ function Body({
   const search = useSearch({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
   const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
   const again = useRedelivery(webhookId, delivery);
+  const { retry_waits_ms: waitsMs } = useSettings();
+  const isLast = waitsForLast(delivery, waitsMs);
+  const [isAsking, setAsking] = useState(false);
   const chosen =
     delivery.attempt_log.find(({ attempt }) => String(attempt) === search.attempt) ??
     delivery.attempt_log.at(-1);
@@ -103,13 +103,35 @@ function Body({
             className="btn primary"
             data-key="r"
             disabled={again.isPending}
-            onClick={() => again.mutate()}
+            onClick={() => {
+              if (!isLast) return again.mutate();
+              again.reset();
+              setAsking(true);
+            }}
           >
-            {again.isPending ? 'Sending…' : 'Redeliver now'}
+            {again.isPending ? 'Sending…' : isLast ? 'Redeliver now…' : 'Redeliver now'}
           </button>
         )}
       </div>
-      {again.error && <ProblemNote error={again.error} />}
+      <Confirm
+        isOpen={isAsking && isLast}
+        onClose={() => setAsking(false)}
+        title="Use the last scheduled attempt now?"
+        action={again.isPending ? 'Sending…' : 'Redeliver now'}
+        isBusy={again.isPending}
+        error={again.error}
+        onConfirm={() => again.mutate(undefined, { onSuccess: () => setAsking(false) })}
+      >
+        <p>
+          {delivery.next_attempt_at && (
+            <>
+              The last scheduled attempt is <Countdown to={delivery.next_attempt_at} />.{' '}
+            </>
+          )}
+          If you redeliver now, that attempt is made now instead. If it fails, the delivery is given up.
+        </p>
+      </Confirm>
+      {again.error && !isAsking && <ProblemNote error={again.error} isAction />}
       <LaterDelivery delivery={delivery} />
       <Diagnosis delivery={delivery} webhookId={webhookId} />
       <div className="two">

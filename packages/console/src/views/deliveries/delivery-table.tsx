@@ -8,7 +8,9 @@ import { webhooksQuery } from '../../api/webhooks';
 import { formatMs } from '../../format';
 import { shortId } from '../../identifier';
 import { useLive } from '../../live';
+import { isHeld } from '../../next-attempt';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
+import { HeldNote } from '../../parts/held-note';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
@@ -177,7 +179,7 @@ function Row({
           <span className="wide" title={delivery.event_id}>
             {shortId(delivery.event_id)}
           </span>
-          <span className="narrow">{outcomeOf(delivery)}</span>
+          <span className="narrow">{isHeld(delivery) ? 'waits for verification' : outcomeOf(delivery)}</span>
         </span>
       </td>
       <td className="r-narrow">
@@ -193,6 +195,7 @@ function Row({
             next <Countdown to={delivery.next_attempt_at} />
           </span>
         )}
+        {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
       </td>
       <td className="r wide roomy soft">
         {delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}

@@ -1,6 +1,7 @@
 import type { DeliveryDetail } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { formatMs, plural } from '../../format';
+import { isHeld } from '../../next-attempt';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { usePermission } from '../../permission';
 
@@ -16,6 +17,20 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
           Delivered{tries}: the receiver responded with {delivery.http_status}
           {delivery.duration_ms !== null && ` in ${formatMs(delivery.duration_ms)}`}.
         </b>
+      </div>
+    );
+  }
+  if (isHeld(delivery)) {
+    return (
+      <div className="note warn">
+        <b>This delivery waits until the webhook is verified.</b>
+        <p>After that, the attempts continue.</p>
+        {latest?.error_detail && <p className="small">Latest attempt: {latest.error_detail}</p>}
+        <div className="actions">
+          <Link to="/webhooks/$webhookId" params={{ webhookId }} className="btn slim">
+            Open the webhook
+          </Link>
+        </div>
       </div>
     );
   }

@@ -5,7 +5,9 @@ import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { plural } from '../../format';
 import { newActionKey } from '../../identifier';
+import { waitsForLast } from '../../next-attempt';
 import { Confirm } from '../../parts/confirm';
+import { useSettings } from '../../settings';
 import { say } from '../../toast';
 import { type Redelivery, redeliverAll, sentenceOf } from './redelivery';
 
@@ -21,6 +23,7 @@ export function RedeliverSelection({
   onDeselect: (deliveries: readonly Delivery[]) => void;
 }) {
   const client = useQueryClient();
+  const { retry_waits_ms: waitsMs } = useSettings();
   const [isAsking, setAsking] = useState(false);
   const [run, setRun] = useState<Redelivery>({ all: [], sent: [] });
   const stop = useRef(new AbortController());
@@ -32,12 +35,13 @@ export function RedeliverSelection({
       const stopping = new AbortController();
       stop.current = stopping;
       setRun({ all, sent: [] });
-      const { error, ...done } = await redeliverAll(all, send, setRun, stopping.signal);
+      const done = await redeliverAll(all, send, setRun, stopping.signal);
+      setRun(done);
       for (const { id } of done.sent) keys.current.delete(id);
       onDeselect(done.sent);
       void client.invalidateQueries({ queryKey: ['deliveries'] });
       // Once the dialog is closed, it cannot show the error.
-      if (error && !stopping.signal.aborted) throw error;
+      if (done.error && !stopping.signal.aborted) throw done.error;
       return done;
     },
     onSuccess: (done) => {
@@ -67,6 +71,7 @@ export function RedeliverSelection({
   const deliveries = redeliver.isPending ? run.all : selected;
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
+  const last = deliveries.filter((delivery) => waitsForLast(delivery, waitsMs)).length;
   return (
     <section className="selection" aria-label="Selection">
       <b>
@@ -106,6 +111,11 @@ export function RedeliverSelection({
             waiting < deliveries.length &&
             'For each of the others, a new delivery of the same event is created.'}
         </p>
+        {last > 0 && (
+          <p>
+            For {last} of them, this is the last scheduled attempt. If it fails, the delivery is given up.
+          </p>
+        )}
       </Confirm>
     </section>
   );

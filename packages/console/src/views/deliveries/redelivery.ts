@@ -1,19 +1,26 @@
 import type { Delivery } from '@posthorn/client';
-import { problemIn } from '../../api/problem';
+import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { plural } from '../../format';
 
 /** Deliveries that are sent one after another. */
 export interface Redelivery {
   all: readonly Delivery[];
   sent: readonly Delivery[];
+  /** Why the one after those that were sent failed. */
+  error?: Error;
 }
 
-/** `3 deliveries are on the way.`, `2 deliveries are on the way, 1 was not sent.` */
-export function sentenceOf({ all, sent }: Redelivery): string {
-  const left = all.length - sent.length;
-  if (sent.length === 0) return 'Nothing was sent.';
-  const notSent = left > 0 ? `, ${left} ${left === 1 ? 'was' : 'were'} not sent` : '';
-  return `${plural(sent.length, 'delivery is', 'deliveries are')} on the way${notSent}.`;
+/** `3 deliveries are on the way.`, `2 deliveries are on the way, 1 may be on the way, 1 was not sent.` */
+export function sentenceOf({ all, sent, error }: Redelivery): string {
+  const unsure = error && isOutcomeUnknown(error) ? 1 : 0;
+  const left = all.length - sent.length - unsure;
+  if (sent.length + unsure === 0) return 'Nothing was sent.';
+  const parts = [
+    sent.length > 0 && `${plural(sent.length, 'delivery is', 'deliveries are')} on the way`,
+    unsure > 0 && `${sent.length > 0 ? '1' : '1 delivery'} may be on the way`,
+    left > 0 && `${left} ${left === 1 ? 'was' : 'were'} not sent`,
+  ];
+  return `${parts.filter(Boolean).join(', ')}.`;
 }
 
 /**
@@ -25,7 +32,7 @@ export async function redeliverAll(
   send: (delivery: Delivery) => Promise<unknown>,
   onSent: (state: Redelivery) => void,
   signal: AbortSignal,
-): Promise<Redelivery & { error?: Error }> {
+): Promise<Redelivery> {
   let now: Redelivery = { all, sent: [] };
   try {
     for (const delivery of all) {

@@ -5,9 +5,11 @@ import { eventDeliveriesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
 import { shortId } from '../../identifier';
 import { useLive } from '../../live';
+import { isAboutToChange, isHeld } from '../../next-attempt';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
+import { HeldNote } from '../../parts/held-note';
 import { Loaded } from '../../parts/loaded';
-import { TimeAgo } from '../../parts/time';
+import { Countdown } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 
 /** Where the event went: its deliveries to every webhook. */
@@ -16,7 +18,9 @@ export function EventDeliveries({ event }: { event: Event }) {
   const deliveries = useQuery({
     ...eventDeliveriesQuery(event.id),
     refetchInterval: ({ state }) =>
-      state.data?.data.some(({ status }) => status === 'pending') ? 1_500 : refetchInterval,
+      state.data?.data.some((one) => one.status === 'pending' && isAboutToChange(one, Date.now()))
+        ? 1_500
+        : refetchInterval,
   });
   const { data: webhooks } = useQuery({ ...webhooksQuery, refetchInterval });
   const names = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
@@ -70,9 +74,10 @@ export function EventDeliveries({ event }: { event: Event }) {
                       {delivery.attempts > 0 && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
                         <span className="second">
-                          next <TimeAgo at={delivery.next_attempt_at} />
+                          next <Countdown to={delivery.next_attempt_at} />
                         </span>
                       )}
+                      {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
                     </td>
                   </tr>
                 ))}

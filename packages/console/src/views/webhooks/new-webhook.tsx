@@ -1,10 +1,11 @@
+import type { CreatedWebhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useRef, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
-import { problemIn } from '../../api/problem';
+import { isOutcomeUnknown, isUnreachable, problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Breadcrumb } from '../../parts/breadcrumb';
@@ -61,20 +62,28 @@ function Form() {
   const [secret] = useState(() => kept?.secret ?? newSecret());
   const [sampled, setSampled] = useState(wanted);
   // The same request, sent twice, must not create two webhooks. A changed form is a new request.
-  const keyed = useRef({ draft, key: newActionKey() });
-  if (keyed.current.draft !== draft) keyed.current = { draft, key: newActionKey() };
+  const keys = useRef(new Map<string, string>());
+  const [unsure, setUnsure] = useState<WebhookDraft | undefined>();
+
+  function send(submitted: WebhookDraft): Promise<CreatedWebhook> {
+    const workspace = submitted.workspace_id.trim();
+    const body = {
+      organization_id: token.organization_id,
+      ...(workspace && { workspace_id: workspace }),
+      ...fieldsOf(submitted),
+      secret,
+    };
+    const text = JSON.stringify(body);
+    const key = keys.current.get(text) ?? newActionKey();
+    keys.current.set(text, key);
+    return posthorn.webhooks.create(body, { idempotencyKey: key });
+  }
 
   const create = useAction({
-    mutationFn: () =>
-      posthorn.webhooks.create(
-        {
-          organization_id: token.organization_id,
-          ...(draft.workspace_id.trim() && { workspace_id: draft.workspace_id.trim() }),
-          ...fieldsOf(draft),
-          secret,
-        },
-        { idempotencyKey: keyed.current.key },
-      ),
+    mutationFn: send,
+    onError: (error, submitted) => {
+      if (isOutcomeUnknown(error)) setUnsure(submitted);
+    },
     onSuccess: (created) => {
       keepFreshSecret(created.id, secret);
       client.setQueryData(webhookQuery(created.id).queryKey, { ...created, ...untouched });
@@ -92,13 +101,15 @@ function Form() {
   return (
     <div className="form-and-side">
       <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
-        The webhook has not been created, and what you entered will be lost.
+        {unsure
+          ? 'The webhook may have been created already. What you entered will be lost, and the secret is not shown again.'
+          : 'The webhook has not been created, and what you entered will be lost.'}
       </Unsaved>
       <form
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          create.mutate();
+          create.mutate(draft);
         }}
       >
         <WebhookForm
@@ -113,12 +124,15 @@ function Form() {
           <SecretBox secret={secret} />
           <span className="hint">Give it to your receiver now. It is never shown again.</span>
         </div>
-        {create.error && !isShownInForm(problem) && <ProblemNote error={create.error} />}
+        {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
+          <ProblemNote error={create.error} isAction />
+        )}
+        {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
         <div className="actions">
           <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
           </button>
-          <Link to="/webhooks" className="btn" ignoreBlocker>
+          <Link to="/webhooks" className="btn" ignoreBlocker={!unsure}>
             Cancel
           </Link>
           {missing && <span className="soft small">{missing}</span>}
@@ -129,6 +143,26 @@ function Form() {
           <ReceiverCode url={draft.url.trim()} secret={secret} />
         </Suspense>
         {sampled && <Sample type={sampled} />}
+      </div>
+    </div>
+  );
+}
+
+/** Says that there may be a webhook already, because the response to an earlier request was lost. */
+function MayExist({ isSame }: { isSame: boolean }) {
+  return (
+    <div className="note warn" role="alert">
+      <b>The webhook may have been created already</b>
+      <p>
+        There was no response to the request.{' '}
+        {isSame
+          ? 'It is safe to press the button again: there will be only one webhook.'
+          : 'The form has changed since, so the button creates another webhook, and both may receive events.'}
+      </p>
+      <div className="actions">
+        <Link to="/webhooks" className="btn slim">
+          See all webhooks
+        </Link>
       </div>
     </div>
   );

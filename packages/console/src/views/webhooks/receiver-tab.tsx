@@ -1,12 +1,14 @@
 import type { Webhook } from '@posthorn/client';
 import { shownStatusOf } from '../../parts/webhook-tag';
 import { freshSecretOf } from './fresh-secret';
+import { useOpenRotation } from './open-rotation';
 import { ReceiverCode } from './receiver-code';
 import { SecretBox } from './secret-box';
 
 /** The code of a receiver for this webhook. */
 export function ReceiverTab({ webhook }: { webhook: Webhook }) {
   const secret = freshSecretOf(webhook.id);
+  const rotation = useOpenRotation(webhook.id);
   return (
     <div className="stack">
       {webhook.status === 'active' && (
@@ -17,18 +19,29 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
             : '. It gets each event as soon as the event is recorded.'}
         </p>
       )}
+      {rotation && (
+        <div className="field">
+          <span className="label">New signing secret</span>
+          <SecretBox secret={rotation.secret} />
+          <span className="hint">
+            There was no response to the rotation, so the secret may be in effect already. To be sure, rotate
+            again in the settings: the secret stays the same. After you reload or close the console, it is not
+            shown again.
+          </span>
+        </div>
+      )}
       {secret ? (
         <div className="field">
-          <span className="label">Signing secret</span>
+          <span className="label">{rotation ? 'Signing secret before the rotation' : 'Signing secret'}</span>
           <SecretBox secret={secret} />
           <span className="hint">
             Copy it now. After you reload or close the console, it is not shown again.
           </span>
         </div>
-      ) : (
+      ) : rotation ? undefined : (
         <p className="soft">The secret is not shown again. If you lost it, rotate it in the settings.</p>
       )}
-      <ReceiverCode url={webhook.url} secret={secret} />
+      <ReceiverCode url={webhook.url} secret={rotation?.secret ?? secret} />
     </div>
   );
 }

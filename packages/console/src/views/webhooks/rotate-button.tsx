@@ -3,96 +3,135 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
+import { isOutcomeUnknown } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
 import { Segmented } from '../../parts/segmented';
 import { webhookName } from '../../parts/webhook-tag';
 import { keepFreshSecret } from './fresh-secret';
+import { forgetRotation, graces, keepRotation, type Rotation, useOpenRotation } from './open-rotation';
 import { SecretBox } from './secret-box';
 
-const graces = [
-  { key: '0s', label: 'None' },
-  { key: '1h', label: '1 hour' },
-  { key: '24h', label: '24 hours' },
-  { key: '7d', label: '7 days' },
-] as const;
-
-/** Rotates the secret. The page generates the new secret, so that it can be copied before it takes effect. */
+/**
+ * Rotates the secret. The page generates the new secret, so that it can be copied before it takes effect. If the outcome
+ * of a rotation is unknown, the same one is sent again.
+ */
 export function RotateButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
-  const [next, setNext] = useState<{ secret: string; key: string } | undefined>();
-  const [grace, setGrace] = useState<(typeof graces)[number]['key']>('24h');
+  const [next, setNext] = useState<Rotation | undefined>();
+  const open = useOpenRotation(webhook.id);
   const rotate = useAction({
-    mutationFn: ({ secret, key }: { secret: string; key: string }) =>
+    mutationFn: ({ rotation: { secret, grace, key } }: { rotation: Rotation; isRepeated: boolean }) =>
       posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
-    onSuccess: (rotated, { secret }) => {
-      keepFreshSecret(webhook.id, secret);
+    onSuccess: (rotated, { rotation }) => {
+      keepFreshSecret(webhook.id, rotation.secret);
+      forgetRotation(webhook.id);
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
     },
+    onError: (error, { rotation, isRepeated }) => {
+      if (isOutcomeUnknown(error)) keepRotation(webhook.id, rotation);
+      // That a repeated request is refused says nothing about the first one.
+      else if (!isRepeated) forgetRotation(webhook.id);
+    },
   });
-  const { previous_secret_until: until } = webhook;
-  const hasOlder = until !== null && Date.parse(until) > Date.now();
+  const isOpen = open !== undefined && !rotate.isSuccess;
   return (
     <>
       <button
         type="button"
         className="btn"
         onClick={() => {
-          rotate.reset();
-          setNext({ secret: newSecret(), key: newActionKey() });
+          if (!rotate.isPending) rotate.reset();
+          setNext(open ?? { secret: newSecret(), grace: '24h', key: newActionKey() });
         }}
       >
-        Rotate…
+        {isOpen ? 'Rotate again…' : 'Rotate…'}
       </button>
       <Confirm
         isOpen={next !== undefined}
-        onClose={() => setNext(undefined)}
+        onClose={() => {
+          if (rotate.isPending && next) keepRotation(webhook.id, next);
+          setNext(undefined);
+        }}
         title={
           rotate.isSuccess
             ? 'Requests are now signed with the new secret'
-            : `Rotate the secret of ${webhookName(webhook)}?`
+            : isOpen
+              ? `The secret of ${webhookName(webhook)} may have been rotated`
+              : `Rotate the secret of ${webhookName(webhook)}?`
         }
-        action={rotate.isSuccess ? 'Done' : rotate.isPending ? 'Rotating…' : 'Rotate'}
+        action={
+          rotate.isSuccess ? 'Done' : rotate.isPending ? 'Rotating…' : isOpen ? 'Rotate again' : 'Rotate'
+        }
+        cancel={isOpen ? 'Close' : 'Cancel'}
         isDone={rotate.isSuccess}
         isBusy={rotate.isPending}
         error={rotate.error}
         onConfirm={() => {
           if (rotate.isSuccess) setNext(undefined);
-          else if (next) rotate.mutate(next);
+          else if (next) rotate.mutate({ rotation: next, isRepeated: open !== undefined });
         }}
       >
         <p>
           {rotate.isSuccess
             ? 'Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.'
-            : 'This is the new secret. It takes effect when you rotate.'}
+            : isOpen
+              ? 'This is the new secret. It may be in effect already, so your receiver may need it. If you rotate again, the secret stays the same. After you close this dialog, the settings show it until you reload the page.'
+              : 'This is the new secret. It takes effect when you rotate.'}
         </p>
         <SecretBox secret={next?.secret ?? ''} />
-        {!rotate.isSuccess && (
-          <div className="field">
-            <span className="label">Grace period for the old secret</span>
-            <div>
-              <Segmented
-                label="Grace period for the old secret"
-                choices={graces}
-                value={grace}
-                onChange={setGrace}
-              />
-            </div>
-            <span className="hint">
-              {grace === '0s'
-                ? 'Your receiver rejects requests until it has the new secret.'
-                : 'During this time, requests have both signatures, so your receiver accepts them with either secret.'}
-            </span>
-            {hasOlder && (
-              <span className="hint">
-                The secret before the current one is still valid. It becomes invalid when you rotate, so your
-                receiver must already have the current one.
-              </span>
-            )}
-          </div>
+        {next && !rotate.isSuccess && (
+          <Grace
+            webhook={webhook}
+            value={next.grace}
+            // A request with another grace period would be another rotation.
+            onChange={
+              isOpen || rotate.isPending
+                ? undefined
+                : (grace) => setNext({ ...next, grace, key: newActionKey() })
+            }
+          />
         )}
       </Confirm>
     </>
+  );
+}
+
+function Grace({
+  webhook,
+  value,
+  onChange,
+}: {
+  webhook: Webhook;
+  value: Rotation['grace'];
+  /** Undefined once the rotation was sent. */
+  onChange: ((grace: Rotation['grace']) => void) | undefined;
+}) {
+  const { previous_secret_until: until } = webhook;
+  const hasOlder = until !== null && Date.parse(until) > Date.now();
+  return (
+    <div className="field">
+      <span className="label">Grace period for the old secret</span>
+      <div>
+        <Segmented
+          label="Grace period for the old secret"
+          choices={graces}
+          value={value}
+          onChange={onChange}
+        />
+      </div>
+      <span className="hint">
+        {value === '0s'
+          ? 'Your receiver rejects requests until it has the new secret.'
+          : 'During this time, requests have both signatures, so your receiver accepts them with either secret.'}
+      </span>
+      {hasOlder && onChange && (
+        <span className="hint">
+          The secret before the current one is still valid. It becomes invalid when you rotate, so your
+          receiver must already have the current one.
+        </span>
+      )}
+    </div>
   );
 }

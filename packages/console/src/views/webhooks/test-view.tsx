@@ -53,7 +53,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
       {!types && problemIn(query.error) && (
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}
-      {test.error && <ProblemNote error={test.error} />}
+      {test.error && <ProblemNote error={test.error} isAction />}
       {test.data && <Result receipt={test.data} />}
     </>
   );

@@ -9,6 +9,7 @@ import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { shownStatusOf } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
+import { productName, useSettings } from '../../settings';
 
 const disabledBecause = {
   gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
@@ -35,13 +36,18 @@ export function WebhookNote({ webhook }: { webhook: Webhook }) {
 
 function Unverified({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
+  const name = productName(useSettings());
   const failure = webhook.verification_failure;
   return (
     <div className="note warn">
       <b>{failure?.error_detail ?? 'The receiver has not confirmed that it wants events.'}</b>
       <p>
-        {failure?.remedy ?? 'It must respond to the verification request with exactly 200 within 5 seconds.'}{' '}
-        Until then it receives no events.
+        {failure?.remedy ?? 'It must respond to the verification request with exactly 200 within 5 seconds.'}
+      </p>
+      <p>
+        The webhook receives no events until it is verified. {name} tries again automatically after 1 minute,
+        5 minutes, 30 minutes, 2 hours and 12 hours. Once it is verified, you can replay the events that it
+        missed.
       </p>
       {failure && (
         <p className="small">
@@ -90,7 +96,7 @@ function Failing({ webhook }: { webhook: Webhook }) {
         {attempt?.remedy ?? '\u00a0'}{' '}
         {delivery?.next_attempt_at && (
           <>
-            Next attempt <Countdown to={delivery.next_attempt_at} over="now" />.
+            Next attempt <Countdown to={delivery.next_attempt_at} />.
           </>
         )}
       </p>

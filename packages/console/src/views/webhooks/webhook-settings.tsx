@@ -13,12 +13,15 @@ import { usePermission, useToken } from '../../permission';
 import { say } from '../../toast';
 import { typedInto } from '../../typed';
 import { DeleteButton } from './delete-button';
+import { useOpenRotation } from './open-rotation';
 import { RotateButton } from './rotate-button';
+import { SecretBox } from './secret-box';
 import { changesOf, draftOf, isSameDraft, rebasedDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
+  const rotation = useOpenRotation(webhook.id);
   return (
     <>
       {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <Facts webhook={webhook} />}
@@ -27,9 +30,14 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           <div>
             <div>
               <b>Signing secret</b>
-              <p className="soft small">Generate a new one. The old one can stay valid for a while.</p>
+              <p className="soft small">
+                {rotation
+                  ? 'There was no response to the rotation. The new secret may be in effect already. To be sure, rotate again: the secret stays the same.'
+                  : 'Generate a new one. The old one can stay valid for a while.'}
+              </p>
             </div>
             <RotateButton webhook={webhook} />
+            {rotation && <SecretBox secret={rotation.secret} />}
           </div>
           <div>
             <div>
@@ -108,7 +116,8 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
             The new URL is verified first. Until the result is known, events go to the old one.
           </p>
         )}
-        {save.error && !isShownInForm(problem) && <ProblemNote error={save.error} />}
+        {/* Without changes, there is nothing to save: the service has them, or the user discarded them. */}
+        {save.error && hasChanges && !isShownInForm(problem) && <ProblemNote error={save.error} isAction />}
         <div className="actions">
           <button
             type="submit"

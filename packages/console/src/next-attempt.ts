@@ -1,0 +1,27 @@
+import type { Delivery } from '@posthorn/client';
+
+/** What the API says about the next attempt of a delivery. */
+type Waiting = Pick<Delivery, 'status' | 'final' | 'attempts' | 'next_attempt_at'>;
+
+/** Returns whether a delivery waits until its webhook is verified: only then is there no time for its next attempt. */
+export function isHeld({ final, next_attempt_at: next }: Waiting): boolean {
+  return !final && next === null;
+}
+
+/** Returns whether a delivery waits for the last attempt of the schedule, after which it is given up. */
+export function waitsForLast({ status, final, attempts }: Waiting, waitsMs: readonly number[]): boolean {
+  return status === 'failed' && !final && attempts >= waitsMs.length;
+}
+
+const soonMs = 15_000;
+const overdueMs = 120_000;
+
+/**
+ * Returns whether an attempt is about to be made or is under way, so that the delivery should be read again soon. If it
+ * is long overdue, nobody knows when it will be made.
+ */
+export function isAboutToChange({ status, final, next_attempt_at: next }: Waiting, nowMs: number): boolean {
+  if (final || next == null) return false;
+  const leftMs = Date.parse(next) - nowMs;
+  return leftMs > -overdueMs && (status === 'pending' || leftMs < soonMs);
+}

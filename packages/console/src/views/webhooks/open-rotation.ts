@@ -1,0 +1,33 @@
+import { createStore, useStore } from '../../store';
+
+export const graces = [
+  { key: '0s', label: 'None' },
+  { key: '1h', label: '1 hour' },
+  { key: '24h', label: '24 hours' },
+  { key: '7d', label: '7 days' },
+] as const;
+
+/** A rotation of a secret, as it is sent. Sent again with the same key, it has no further effect. */
+export interface Rotation {
+  secret: string;
+  grace: (typeof graces)[number]['key'];
+  key: string;
+}
+
+/**
+ * Rotations that were sent but whose outcome is unknown, by webhook. Their secrets may be in effect, so they must not be
+ * lost. They are in memory only, like the fresh secrets.
+ */
+const rotations = createStore<ReadonlyMap<string, Rotation>>(new Map());
+
+export function keepRotation(webhookId: string, rotation: Rotation): void {
+  rotations.set(new Map(rotations.get()).set(webhookId, rotation));
+}
+
+export function forgetRotation(webhookId: string): void {
+  rotations.set(new Map([...rotations.get()].filter(([id]) => id !== webhookId)));
+}
+
+export function useOpenRotation(webhookId: string): Rotation | undefined {
+  return useStore(rotations).get(webhookId);
+}

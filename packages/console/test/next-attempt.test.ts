@@ -1,0 +1,38 @@
+import type { Delivery } from '@posthorn/client';
+import { PosthornError } from '@posthorn/client';
+import { describe, expect, it } from 'vitest';
+import { isAboutToChange } from '../src/next-attempt.js';
+import { sentenceOf } from '../src/views/deliveries/redelivery.js';
+
+const now = Date.parse('2026-11-17T13:00:00Z');
+const waiting = (seconds: number | null, status: 'failed' | 'pending' = 'failed') => ({
+  ...{ status, final: false, attempts: 1 },
+  next_attempt_at: seconds === null ? null : new Date(now + seconds * 1_000).toISOString(),
+});
+
+describe('a delivery', () => {
+  it('is read again every second only while an attempt is about to be made', () => {
+    expect(isAboutToChange(waiting(5), now)).toBe(true);
+    expect(isAboutToChange(waiting(-5), now)).toBe(true);
+    expect(isAboutToChange(waiting(-5, 'pending'), now)).toBe(true);
+    expect(isAboutToChange(waiting(60), now)).toBe(false);
+    // Long overdue, or waiting until the webhook is verified.
+    expect(isAboutToChange(waiting(-600), now)).toBe(false);
+    expect(isAboutToChange(waiting(-600, 'pending'), now)).toBe(false);
+    expect(isAboutToChange(waiting(null), now)).toBe(false);
+    expect(isAboutToChange(waiting(null, 'pending'), now)).toBe(false);
+  });
+});
+
+describe('a redelivery of a selection', () => {
+  it('says what may have been sent if a response was lost', () => {
+    const all = Array.from({ length: 4 }, () => ({}) as Delivery);
+    const lost = new PosthornError({ status: 0, code: 'unreachable', detail: 'There was no response.' });
+    const refused = new PosthornError({ status: 409, code: 'webhook_not_active', detail: 'Not active.' });
+    expect(sentenceOf({ all, sent: [], error: lost })).toBe('1 delivery may be on the way, 3 were not sent.');
+    expect(sentenceOf({ all, sent: all.slice(2), error: lost })).toBe(
+      '2 deliveries are on the way, 1 may be on the way, 1 was not sent.',
+    );
+    expect(sentenceOf({ all, sent: [], error: refused })).toBe('Nothing was sent.');
+  });
+});
