@@ -155,12 +155,16 @@ export async function nextReplay(
   update posthorn.replays
      set advanced_at = clock_timestamp()
    where (organization_id, webhook_id, id) = (
-           select organization_id, webhook_id, id
+           select r.organization_id, r.webhook_id, r.id
              from posthorn.replays r
-            where status = 'running' and id <> all ($1) and ${mayStartWork('r')}
-            order by advanced_at, created_at
+             join (select organization_id, max(advanced_at) as turn_at
+                     from posthorn.replays
+                    where status = 'running'
+                    group by organization_id) o on o.organization_id = r.organization_id
+            where r.status = 'running' and r.id <> all ($1) and ${mayStartWork('r')}
+            order by o.turn_at, r.advanced_at, r.created_at
             limit 1
-              for update skip locked)
+              for update of r skip locked)
   returning organization_id, webhook_id, id`,
     values: [paused],
   });

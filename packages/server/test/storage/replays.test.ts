@@ -72,6 +72,15 @@ test('replays take turns, so that a long one does not delay the others', async (
   expect(turns.filter((id) => id === long)).toHaveLength(6);
 });
 
+test('organizations take turns, however many replays each of them has', async () => {
+  const webhooks = [await newWebhook(3), await newWebhook(3)] as const;
+  const many = [await start(webhooks[0]), await start(webhooks[0]), await start(webhooks[0])];
+  const one = await start(webhooks[1]);
+  const turns: string[] = [];
+  for (let replay = await step(1); replay; replay = await step(1)) turns.push(replay.id);
+  expect(turns.slice(0, 6)).toEqual([many[0], one, many[1], one, many[2], one]);
+});
+
 test('a failing replay does not delay the others', async () => {
   const webhooks = [await newWebhook(1), await newWebhook(1)] as const;
   const [stuck, other] = [await start(webhooks[0]), await start(webhooks[1])];
