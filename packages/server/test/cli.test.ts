@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createSecureContext, TLSSocket } from 'node:tls';
 import { allCommands } from 'posthorn';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../src/cli/main.js';
@@ -13,6 +14,7 @@ import { settings } from '../src/config.js';
 import { tokenHash } from '../src/domain/token.js';
 import type { Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
+import { afterFile } from './support/cleanup.js';
 import { ask, event } from './support/client.js';
 import { command, RunningCommand } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
@@ -203,6 +205,54 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       { DATABASE_URL: env.DATABASE_URL.replace(/\/[^/?]+(?=\?|$)/, '/absent') },
       /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL, check that it is correct\.$/m,
     ));
+
+  /** Starts a server that answers the request for TLS, and returns a URL that asks for it. */
+  async function startServer(answer: (socket: Socket) => void): Promise<string> {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => answer(socket));
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    afterFile(async () => void server.close());
+    const { port } = server.address() as { port: number };
+    return `postgres://u:hunter2@127.0.0.1:${port}/x?sslmode=verify-full`;
+  }
+
+  test('a database without TLS if the URL asks for it', async () => {
+    const DATABASE_URL = await startServer((socket) => socket.end('N'));
+    const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_LOG_LEVEL: 'silent' };
+    const advice =
+      'Turn on TLS in PostgreSQL, or remove the TLS parameters, such as sslmode, from DATABASE_URL.';
+    await expectFailure(
+      ['serve'],
+      { DATABASE_URL, ...key },
+      new RegExp(
+        `^Cannot connect to the database: The server does not support SSL connections\\. ${advice}$`,
+        'm',
+      ),
+      posthorn,
+    );
+    const { code, stdout } = await command(['doctor', '--json'], { DATABASE_URL, ...key });
+    expect(code).toBe(1);
+    expect(linesOf(stdout).map((line) => JSON.parse(line))).toContainEqual({
+      ...{ check: 'database', state: 'problem', remedy: advice },
+      detail: 'cannot connect: The server does not support SSL connections',
+    });
+  });
+
+  test('a database whose certificate is from a private authority', async () => {
+    const fixture = (name: string) => readFile(new URL(`./fixtures/receiver.${name}.pem`, import.meta.url));
+    const secureContext = createSecureContext({ cert: await fixture('cert'), key: await fixture('key') });
+    const DATABASE_URL = await startServer((socket) => {
+      socket.write('S');
+      new TLSSocket(socket, { isServer: true, secureContext }).on('error', () => undefined);
+    });
+    await expectFailure(
+      ['token', 'list'],
+      { DATABASE_URL },
+      /^Cannot connect to the database: .*certificate.* add sslrootcert=\/path\/to\/ca\.pem to DATABASE_URL\.$/m,
+    );
+  });
 
   test('an invalid setting', () =>
     expectFailure(

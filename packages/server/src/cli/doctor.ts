@@ -3,13 +3,14 @@ import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { openSecretBox } from '../keys.js';
 import { connectionsOf } from '../membership.js';
-import { Database, isUnreachable } from '../storage/database.js';
+import { Database, isConnectFailure, isUnreachable } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
 import { unknownSettings } from '../unknown-settings.js';
+import { reasonOf, tlsAdvice } from './connect-advice.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
-import { isRefused, type OperatorCommand } from './operator.js';
+import type { OperatorCommand } from './operator.js';
 
 const clockMsMax = 1_000;
 
@@ -80,13 +81,9 @@ async function* database(config: Config): AsyncGenerator<Finding> {
   try {
     yield* aboutDatabase(pool, config, embedded !== undefined);
   } catch (error) {
-    if (!isUnreachable(error) && !isRefused(error)) throw error;
-    const { message, code } = error as NodeJS.ErrnoException;
-    yield problem(
-      'database',
-      `cannot connect: ${message || code}`,
-      'Start PostgreSQL, or correct DATABASE_URL.',
-    );
+    if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
+    const remedy = tlsAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
+    yield problem('database', `cannot connect: ${reasonOf(error as Error)}`, remedy);
   } finally {
     await pool.close();
     await embedded?.close();

@@ -208,6 +208,7 @@ export class Database implements Queryable {
     try {
       return await this.#pool.connect();
     } catch (error) {
+      if (error instanceof Error) connectFailures.add(error);
       // If all connections are in use, waiting for one times out although the database is reachable.
       const { totalCount, options } = this.#pool;
       if (this.#reachability && isUnreachable(error) && totalCount < options.max) {
@@ -227,6 +228,13 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+const connectFailures = new WeakSet<Error>();
+
+/** Returns whether no connection could be opened, whatever the reason: the network, TLS, the user or the database. */
+export function isConnectFailure(error: unknown): error is Error {
+  return error instanceof Error && connectFailures.has(error);
 }
 
 /** Returns whether a connection leads to a pooler, which gives its clients process IDs of its own. */
@@ -273,6 +281,11 @@ export function isUnreachable(error: unknown): boolean {
 /** Returns whether a lock was not acquired in time: another transaction holds it. */
 export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: string }).code === '55P03';
+}
+
+/** Returns whether the user may not do what the statement does. */
+export function isForbidden(error: unknown): boolean {
+  return (error as { code?: string } | undefined)?.code === '42501';
 }
 
 /** Returns whether the same statement can succeed later, because the state of the database was the problem. */
