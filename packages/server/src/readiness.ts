@@ -29,7 +29,9 @@ export async function migrateWhenReachable(
   const attempt = async () => {
     if (!isMigratedOnce) {
       await database.detectPooler();
-      const applied = await migrate(database);
+      const applied = await migrate(database, (session) =>
+        logger.warn(session, 'the migration is waiting until this session ends its transaction'),
+      );
       check();
       if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
       isMigratedOnce = true;

@@ -4,7 +4,7 @@ import { ProcessesFailed } from '../processes/failure.js';
 import { isConnectFailure, isForbidden, isUnreachable } from '../storage/database.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
-import { IncompatibleDatabase } from '../storage/migrate.js';
+import { IncompatibleDatabase, MigrationFailed } from '../storage/migrate.js';
 import { reasonOf, tlsAdvice } from './connect-advice.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
@@ -77,7 +77,8 @@ export function failureOf(error: unknown): unknown {
     error instanceof EmbeddedUnavailable ||
     error instanceof DataDirectoryInUse ||
     error instanceof ProcessesFailed ||
-    error instanceof IncompatibleDatabase;
+    error instanceof IncompatibleDatabase ||
+    error instanceof MigrationFailed;
   if (isExpected) return new CommandFailure(error.message);
   if (isUnreachable(error) || isConnectFailure(error)) {
     const advice =
