@@ -276,6 +276,25 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       posthorn,
     ));
 
+  test('a platform token that cannot be stored, before a listener opens', () =>
+    expectFailure(
+      ['serve'],
+      {
+        ...env,
+        POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+        ...{ POSTHORN_DATA_DIR: '/dev/null/data', POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' },
+      },
+      /^POSTHORN_DATA_DIR: "\/dev\/null\/data" cannot be used: .*mkdir.* POSTHORN_PLATFORM_TOKEN, /,
+      posthorn,
+    ));
+
+  test('an embedded database whose directory cannot be created', () =>
+    expectFailure(
+      ['token', 'list'],
+      { POSTHORN_DATA_DIR: '/dev/null/data' },
+      /^The directory of the embedded database cannot be created: .*mkdir.* POSTHORN_DATA_DIR .* DATABASE_URL\.$/m,
+    ));
+
   test('an unknown token', () =>
     expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the ID TOK-unknown\./));
 

@@ -1,5 +1,6 @@
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
+import { DataDirectoryUnusable } from '../keys.js';
 import { ProcessesFailed } from '../processes/failure.js';
 import { isConnectFailure, isForbidden, isUnreachable } from '../storage/database.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
@@ -74,6 +75,7 @@ function plainText(markdown: string): string {
 export function failureOf(error: unknown): unknown {
   const isExpected =
     error instanceof ConfigError ||
+    error instanceof DataDirectoryUnusable ||
     error instanceof EmbeddedUnavailable ||
     error instanceof DataDirectoryInUse ||
     error instanceof ProcessesFailed ||

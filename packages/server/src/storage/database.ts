@@ -246,7 +246,6 @@ export async function isPooled(client: Queryable, connection: object): Promise<b
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
-  'ENOENT',
   'EPIPE',
   'ETIMEDOUT',
   'EHOSTUNREACH',
@@ -274,6 +273,8 @@ export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (networkCodes.has(code) || serverCodes.test(code)) return true;
+  // A socket that does not exist. A file that does not exist has the same code.
+  if (code === 'ENOENT' && (error as NodeJS.ErrnoException).syscall === 'connect') return true;
   if (error instanceof AggregateError) return error.errors.some(isUnreachable);
   return driverMessages.test(error.message);
 }

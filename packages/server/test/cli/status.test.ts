@@ -153,6 +153,15 @@ describe('doctor', () => {
     });
   });
 
+  test('reports a data directory that cannot be created', async () => {
+    const { of } = await findings({ POSTHORN_DATA_DIR: '/dev/null/data' });
+    expect(of['data directory']).toMatchObject({
+      state: 'problem',
+      detail: '/dev/null/data cannot be created, because /dev/null is not a writable directory',
+      remedy: expect.stringContaining('POSTHORN_PLATFORM_TOKEN'),
+    });
+  });
+
   test('says only what the settings here allow about a service that may have been started with others', async () => {
     const { of } = await findings();
     expect(of['address guard'].detail).toMatch(
