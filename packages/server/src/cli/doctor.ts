@@ -116,10 +116,16 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
       skew,
       'Synchronize both machines with NTP: signatures and tokens depend on the time.',
     );
+  const allowed = permissions(facts);
+  if (facts.is_owner === false) {
+    // Without the rights of the owner, the rest may be unreadable.
+    yield allowed;
+    return;
+  }
   const migrated = await isMigrated(pool);
   if (migrated) yield fine('schema', 'up to date');
   else yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
-  yield permissions(facts);
+  yield allowed;
   yield* keys(pool, config, migrated);
 }
 
@@ -153,16 +159,16 @@ function* aboutSettings(
     );
 }
 
-function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {
-  if (can_write === false)
+function permissions({ user, can_create, owner, is_owner }: DatabaseFacts): Finding {
+  if (is_owner === false)
     return problem(
       'permissions',
-      `${user} cannot write`,
-      `In psql: grant all on all tables in schema posthorn to "${user}";`,
+      `the tables belong to ${owner}, so ${user} cannot create and drop partitions`,
+      `Use ${owner} as the user in DATABASE_URL.`,
     );
   if (can_create) return fine('permissions', `${user} can write and migrate`);
-  const remedy = `In psql: grant create on database … to "${user}"; or run posthorn migrate as another user.`;
-  return can_write
+  const remedy = `In psql: grant create on database … to "${user}";`;
+  return is_owner
     ? warning('permissions', `${user} cannot migrate`, remedy)
     : problem('permissions', `${user} cannot create the schema`, remedy);
 }

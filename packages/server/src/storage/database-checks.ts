@@ -8,8 +8,10 @@ export interface DatabaseFacts {
   clock_ms: number;
   is_standby: boolean;
   can_create: boolean;
-  /** Null before the first migration. */
-  can_write: boolean | null;
+  /** The owner of the tables. Null before the first migration. */
+  owner: string | null;
+  /** Whether the user has the rights of the owner. Null before the first migration. */
+  is_owner: boolean | null;
   settings: Readonly<Record<string, string>>;
 }
 
@@ -25,10 +27,14 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
          extract(epoch from clock_timestamp())::float8 * 1000 as clock_ms,
          pg_is_in_recovery() as is_standby,
          has_database_privilege(current_database(), 'create') as can_create,
-         case when to_regclass('posthorn.events') is not null
-              then has_table_privilege('posthorn.events', 'insert') and has_table_privilege('posthorn.events', 'select')
-          end as can_write,
-         (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings`,
+         e.owner,
+         e.is_owner,
+         (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings
+    from (select) s
+    -- In the catalog, because a user without rights on the schema cannot refer to the table.
+    left join (select pg_get_userbyid(c.relowner)::text as owner, pg_has_role(c.relowner, 'usage') as is_owner
+                 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                where n.nspname = 'posthorn' and c.relname = 'events') e on true`,
     values: [settingNames],
   });
   const { settings, ...facts } = rows[0]!;

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
 import { event } from '../support/client.js';
 import { command } from '../support/command.js';
@@ -159,6 +160,31 @@ describe('doctor', () => {
       state: 'problem',
       detail: '/dev/null/data cannot be created, because /dev/null is not a writable directory',
       remedy: expect.stringContaining('POSTHORN_PLATFORM_TOKEN'),
+    });
+  });
+
+  test('reports a user who does not own the tables; other commands say in one line that a permission is missing', async () => {
+    const { url, database: other, drop } = await freshDatabase();
+    const role = `app_${randomBytes(6).toString('hex')}`;
+    await other.query({ text: `create role ${role} login password 'of-the-app'` });
+    onTestFinished(async () => {
+      await drop();
+      await service.database.query({ text: `drop role ${role}` });
+    });
+    const asApp = `${url}${url.includes('?') ? '&' : '?'}user=${role}&password=of-the-app`;
+    const owner = (await other.query<{ name: string }>({ text: 'select current_user::text as name' }))
+      .rows[0]!.name;
+    const { of } = await findings({ DATABASE_URL: asApp });
+    expect(of.permissions).toEqual({
+      ...{ check: 'permissions', state: 'problem', remedy: `Use ${owner} as the user in DATABASE_URL.` },
+      detail: `the tables belong to ${owner}, so ${role} cannot create and drop partitions`,
+    });
+    const listed = await command(['token', 'list'], { ...env, DATABASE_URL: asApp });
+    expect(listed).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        'The user in DATABASE_URL lacks a permission: permission denied for schema posthorn. ' +
+        'Run posthorn doctor to see what to do.\n',
     });
   });
 
