@@ -6,11 +6,12 @@ import { connectionsOf } from '../membership.js';
 import { Database, isConnectFailure, isUnreachable } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
-import { isMigrated } from '../storage/migrate.js';
+import { compareSchema } from '../storage/migrate.js';
 import { unknownSettings } from '../unknown-settings.js';
 import { reasonOf, tlsAdvice } from './connect-advice.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
 import type { OperatorCommand } from './operator.js';
+import { checkOtherDatabases } from './other-databases.js';
 
 const clockMsMax = 1_000;
 
@@ -106,6 +107,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
       'DATABASE_URL points to a connection pooler, which does not forward notifications',
       'Set POSTHORN_DIRECT_DATABASE_URL to the URL of PostgreSQL itself.',
     );
+  yield* checkOtherDatabases(pool, config);
   yield* aboutSettings(facts, isEmbedded, connectionsOf(config.processes ?? 1));
   const isSynchronous = Math.abs(skewMs) <= clockMsMax;
   const skew = `${Math.round(Math.abs(skewMs))} ms off the database clock`;
@@ -122,11 +124,18 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
     yield allowed;
     return;
   }
-  const migrated = await isMigrated(pool);
-  if (migrated) yield fine('schema', 'up to date');
-  else yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
+  const schema = await compareSchema(pool);
+  if (schema === 'same') yield fine('schema', 'up to date');
+  else if (schema === 'older')
+    yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
+  else
+    yield problem(
+      'schema',
+      'migrated by a newer version of Posthorn, so this version cannot start',
+      'Start the newer version.',
+    );
   yield allowed;
-  yield* keys(pool, config, migrated);
+  yield* keys(pool, config, schema !== 'older');
 }
 
 function* aboutSettings(

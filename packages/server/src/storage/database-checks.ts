@@ -41,6 +41,24 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
   return { ...facts, settings: JSON.parse(settings) };
 }
 
+/** Tells databases apart. */
+export interface DatabaseIdentity {
+  /** When the server started, to the microsecond. */
+  started_at: string;
+  database: number;
+  is_standby: boolean;
+}
+
+export async function readDatabaseIdentity(database: Queryable): Promise<DatabaseIdentity> {
+  const { rows } = await database.query<DatabaseIdentity>({
+    text: `
+  select extract(epoch from pg_postmaster_start_time())::text as started_at,
+         (select d.oid::bigint from pg_database d where d.datname = current_database()) as database,
+         pg_is_in_recovery() as is_standby`,
+  });
+  return rows[0]!;
+}
+
 /** Returns the newest webhook with its encrypted secret, to try the keys on; undefined if there is none. */
 export async function readSealedSecret(
   database: Queryable,

@@ -131,8 +131,13 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
 
 /** Returns whether the database has this version's schema or a newer one, as during a rolling upgrade. */
 export async function isMigrated(database: Database): Promise<boolean> {
-  const applied = await readApplied(database);
-  return applied.revision >= readRevision();
+  return (await compareSchema(database)) !== 'older';
+}
+
+/** Returns how the schema of the database compares with that of this version. */
+export async function compareSchema(database: Database): Promise<'older' | 'same' | 'newer'> {
+  const difference = (await readApplied(database)).revision - readRevision();
+  return difference === 0 ? 'same' : difference < 0 ? 'older' : 'newer';
 }
 
 /**

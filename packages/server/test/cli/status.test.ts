@@ -228,7 +228,26 @@ describe('doctor', () => {
     });
   });
 
-  test('reports a key that does not decrypt, a database that is not migrated and one that is unreachable', async () => {
+  test('reports a wrong POSTHORN_DIRECT_DATABASE_URL and a wrong POSTHORN_READ_DATABASE_URL', async () => {
+    const other = (await freshDatabase()).url;
+    const wrong = await findings({ POSTHORN_DIRECT_DATABASE_URL: other, POSTHORN_READ_DATABASE_URL: other });
+    expect(wrong.of['direct database']).toMatchObject({
+      ...{ state: 'problem', detail: 'not the database of DATABASE_URL' },
+      remedy: 'Correct POSTHORN_DIRECT_DATABASE_URL.',
+    });
+    expect(wrong.of['read database']).toMatchObject({ state: 'problem', detail: 'not a streaming replica' });
+    const unreachable = await findings({
+      POSTHORN_DIRECT_DATABASE_URL: service.databaseUrl,
+      POSTHORN_READ_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
+    });
+    expect(unreachable.of['direct database']).toMatchObject({ state: 'ok' });
+    expect(unreachable.of['read database']).toMatchObject({
+      ...{ state: 'problem', detail: expect.stringContaining('cannot connect: ') },
+      remedy: 'Start PostgreSQL, or correct POSTHORN_READ_DATABASE_URL.',
+    });
+  });
+
+  test('reports a key that does not decrypt, a database that is not migrated, one that is too new and one that is unreachable', async () => {
     const { url, database: other } = await freshDatabase();
     await other.query({
       text: `
@@ -237,6 +256,13 @@ describe('doctor', () => {
     });
     expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
       ...{ state: 'problem', detail: 'does not decrypt the secret of WHK-1' },
+    });
+    await other.query({
+      text: "insert into posthorn.schema_files (name, checksum, revision) values ('migrations/9001_x.sql', '', 9001)",
+    });
+    expect((await findings({ DATABASE_URL: url })).of.schema).toMatchObject({
+      state: 'problem',
+      remedy: 'Start the newer version.',
     });
     const { url: empty } = await freshDatabase(true);
     expect((await findings({ DATABASE_URL: empty })).of.schema).toMatchObject({
