@@ -21,6 +21,7 @@ import { dataDirectory, preparedDirectory, serverPid } from './support/data-dire
 import { freshDatabase, freshServiceDatabase } from './support/database.js';
 import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
 import { recordText } from './support/recording.js';
+import { eventually } from './support/tenant.js';
 
 const unreachable = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' };
 const commands = allCommands(operatorCommands);
@@ -668,6 +669,26 @@ describe('serve', () => {
         },
       ]);
     });
+  });
+
+  test('SIGTERM stops it with exit code 0 while it waits for another node to migrate', async () => {
+    const migrating = "hashtextextended('posthorn.migrations', 0)";
+    await database.transaction(async (client) => {
+      await client.query({ text: `select pg_advisory_xact_lock(${migrating})` });
+      const waiting = new Posthorn(['serve'], {
+        ...{ ...env, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') },
+        ...{ POSTHORN_PLATFORM_TOKEN: 'platform-token-of-the-tests' },
+      });
+      const waits = async () => {
+        const text = `
+  select from pg_locks l join pg_database d on d.oid = l.database
+   where d.datname = current_database() and l.locktype = 'advisory' and not l.granted`;
+        return (await database.query({ text })).rowCount;
+      };
+      await eventually(waits, (count) => count === 1);
+      waiting.kill('SIGTERM');
+      expect(await waiting.ended).toMatchObject({ code: 0, stderr: '' });
+    }, true);
   });
 
   describe('with the embedded database', () => {
