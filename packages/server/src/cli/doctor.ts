@@ -7,6 +7,7 @@ import { Database, isConnectFailure, isUnreachable } from '../storage/database.j
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { compareSchema } from '../storage/migrate.js';
+import { type Cell, readCell } from '../storage/relocations.js';
 import { unknownSettings } from '../unknown-settings.js';
 import { reasonOf, tlsAdvice } from './connect-advice.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
@@ -135,6 +136,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
       'Start the newer version.',
     );
   yield allowed;
+  if (config.cell !== undefined && schema !== 'older') yield cellOf(await readCell(pool), config.cell);
   yield* keys(pool, config, schema !== 'older');
 }
 
@@ -180,6 +182,16 @@ function permissions({ user, can_create, owner, is_owner }: DatabaseFacts): Find
   return is_owner
     ? warning('permissions', `${user} cannot migrate`, remedy)
     : problem('permissions', `${user} cannot create the schema`, remedy);
+}
+
+function cellOf(stored: Cell | undefined, given: string): Finding {
+  if (stored === undefined) return fine('cell', `has no name yet; the first node names it ${given}`);
+  if (stored.name === given) return fine('cell', given);
+  return problem(
+    'cell',
+    `the database belongs to the cell ${stored.name}`,
+    'Correct POSTHORN_CELL or DATABASE_URL.',
+  );
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {
