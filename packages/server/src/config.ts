@@ -33,6 +33,11 @@ interface Setting<T> {
   parse: (text: string) => T | undefined;
 }
 
+/** The form of the URL of a database. */
+export const databaseUrlForm =
+  'a URL such as postgres://user:password@host:5432/database with one host, with percent-encoded special characters ' +
+  '(such as %2F for / in the password), and with certificate files that exist';
+
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
@@ -41,7 +46,7 @@ export const settings = {
     env: 'DATABASE_URL',
     fallback: undefined,
     fallbackNote: 'none',
-    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    accepts: databaseUrlForm,
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
     secret: true,
@@ -51,7 +56,7 @@ export const settings = {
     env: 'POSTHORN_DIRECT_DATABASE_URL',
     fallback: undefined,
     fallbackNote: 'the same as `DATABASE_URL`',
-    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    accepts: databaseUrlForm,
     description:
       'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the `delivery` role opens one connection to it, to listen for notifications.',
     secret: true,
@@ -61,7 +66,7 @@ export const settings = {
     env: 'POSTHORN_READ_DATABASE_URL',
     fallback: undefined,
     fallbackNote: 'none',
-    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    accepts: databaseUrlForm,
     description:
       'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
     secret: true,

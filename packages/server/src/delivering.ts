@@ -86,6 +86,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     retryScheduleMs,
     alone,
     target: direct === undefined ? target : { connectionString: direct },
+    listenLogger: direct === undefined ? undefined : logger,
     random: Math.random,
     onRecorded: (batch) => recorded.notify(batch.organizations),
     onDisabled: (webhook) => {

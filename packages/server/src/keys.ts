@@ -3,8 +3,28 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SecretBox } from './domain/secret-box.js';
 
+/** Reports that a secret cannot be stored in the data directory. */
+export class DataDirectoryUnusable extends Error {
+  override name = 'DataDirectoryUnusable';
+
+  constructor(dataDir: string, { message }: Error) {
+    super(`POSTHORN_DATA_DIR: ${JSON.stringify(dataDir)} cannot be used: ${message}. ${needsDirectory}`);
+  }
+}
+
+/** What to do about a data directory that cannot be used. */
+export const needsDirectory =
+  'Set it to a writable directory. If you set DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN, ' +
+  'Posthorn does not need one.';
+
 /** Returns a secret from the data directory. Generates it on first use, readable only by its owner. */
 export async function storedSecret(dataDir: string, name: string, make: () => string): Promise<string> {
+  return readOrGenerate(dataDir, name, make).catch((error: Error) => {
+    throw new DataDirectoryUnusable(dataDir, error);
+  });
+}
+
+async function readOrGenerate(dataDir: string, name: string, make: () => string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
   const file = join(dataDir, name);
   // 'wx' fails if the file exists, so if two processes start at the same time, they use the same value.

@@ -72,9 +72,11 @@ export class Listeners {
 
   async open(): Promise<ListenerUrls> {
     const { config } = this.#parts;
-    const publicUrl = config.roles.has('api') ? await this.#openPublic() : undefined;
     const hasPlatform = config.roles.has('platform');
-    const platformUrl = hasPlatform ? await this.#openPlatform(publicUrl) : undefined;
+    // Before the first listener opens, because it fails if the token cannot be stored.
+    const token = hasPlatform ? (config.platformToken ?? (await platformToken(config.dataDir))) : undefined;
+    const publicUrl = config.roles.has('api') ? await this.#openPublic() : undefined;
+    const platformUrl = token === undefined ? undefined : await this.#openPlatform(token, publicUrl);
     const monitoringUrl = hasPlatform ? undefined : await this.#openMonitoring();
     return { publicUrl, platformUrl, monitoringUrl };
   }
@@ -131,7 +133,7 @@ export class Listeners {
     return tokens;
   }
 
-  async #openPlatform(publicUrl: string | undefined): Promise<string> {
+  async #openPlatform(token: string, publicUrl: string | undefined): Promise<string> {
     const { config, catalogue, database, delivery, logger, metrics, now, tracer } = this.#parts;
     const { platformHost, platformPort, trustedProxies } = config;
     const { room } = delivery.control;
@@ -147,7 +149,7 @@ export class Listeners {
       lifecycles: { database, room, onRecorded },
       publicUrl: publicUrlOf(config, publicUrl),
       portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
-      token: config.platformToken ?? (await platformToken(config.dataDir)),
+      token,
       check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
       isReady: this.#parts.isReady,
     });

@@ -1,5 +1,7 @@
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 
+import { ConfigError } from './config.js';
+
 type Environment = Record<string, string | undefined>;
 type Nanoseconds = ReadableSpan['startTime'];
 
@@ -20,9 +22,17 @@ export function otlpTarget(env: Environment, version: string): OtlpTarget | unde
   const exporter = env.OTEL_TRACES_EXPORTER;
   const isWanted = exporter === 'otlp' || (exporter === undefined && Boolean(own || shared));
   if (!isWanted || env.OTEL_SDK_DISABLED === 'true') return undefined;
+  refuseGrpc(env);
   const base = (shared || 'http://localhost:4318').replace(/\/$/, '');
+  const url = own || `${base}/v1/traces`;
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    const name = own ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT';
+    throw new ConfigError(
+      `${name}: the value (not shown) is not valid. Expected an http or https URL, such as http://collector:4318.`,
+    );
+  }
   return {
-    url: own || `${base}/v1/traces`,
+    url,
     headers: pairs(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS),
     timeoutMs: Number(env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? env.OTEL_EXPORTER_OTLP_TIMEOUT) || 10_000,
     resource: {
@@ -31,6 +41,16 @@ export function otlpTarget(env: Environment, version: string): OtlpTarget | unde
       ...pairs(env.OTEL_RESOURCE_ATTRIBUTES),
     },
   };
+}
+
+/** Refuses gRPC, which has a port of its own. A collector accepts JSON wherever it accepts protobuf over HTTP. */
+function refuseGrpc(env: Environment): void {
+  const [own, shared] = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
+  const name = env[own] ? own : shared;
+  if (env[name] !== 'grpc') return;
+  throw new ConfigError(
+    `${name}: "grpc" is not supported. Expected http/json, with the port of the collector for HTTP, such as 4318.`,
+  );
 }
 
 /** Parses `key=value,key=value` with percent-encoded values. */
@@ -50,21 +70,34 @@ function decode(text: string): string {
   }
 }
 
+/** Called with the error when sending begins to fail, and without one when it works again. */
+type OnChange = (error?: Error) => void;
+
 /** Sends spans to a collector. A failure loses spans, never a delivery. */
 export class OtlpExporter implements SpanExporter {
   readonly #target: OtlpTarget;
-  readonly #onFailure: (error: Error) => void;
+  readonly #onChange: OnChange;
+  #isFailing = false;
 
-  constructor(target: OtlpTarget, onFailure: (error: Error) => void) {
+  constructor(target: OtlpTarget, onChange: OnChange) {
     this.#target = target;
-    this.#onFailure = onFailure;
+    this.#onChange = onChange;
   }
 
   export(spans: ReadableSpan[], done: (result: { code: 0 }) => void): void {
     // Report success even after a failure: the SDK does not retry, and would throw when the process stops.
     this.#send(spans)
-      .catch(this.#onFailure)
+      .then(
+        () => this.#report(),
+        (error: Error) => this.#report(error),
+      )
       .then(() => done({ code: 0 }));
+  }
+
+  #report(error?: Error): void {
+    const isFailing = error !== undefined;
+    if (isFailing !== this.#isFailing) this.#onChange(error);
+    this.#isFailing = isFailing;
   }
 
   async #send(spans: readonly ReadableSpan[]): Promise<void> {

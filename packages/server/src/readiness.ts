@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { Repeating } from './signals/repeating.js';
-import { type Database, isUnreachable } from './storage/database.js';
+import type { Database } from './storage/database.js';
+import { isUnreachable } from './storage/database-errors.js';
 import { isMigrated, migrate } from './storage/migrate.js';
 
 const migrateAgainMs = 1_000;
@@ -29,7 +30,9 @@ export async function migrateWhenReachable(
   const attempt = async () => {
     if (!isMigratedOnce) {
       await database.detectPooler();
-      const applied = await migrate(database);
+      const applied = await migrate(database, (session) =>
+        logger.warn(session, 'the migration is waiting until this session ends its transaction'),
+      );
       check();
       if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
       isMigratedOnce = true;

@@ -67,7 +67,9 @@ export async function startService(
     const { cell } = config;
     if (cell !== undefined) {
       const { prefixes: keys } = await openSecretBox(config);
-      await readiness.whenReady(() => writeCell(database, { name: cell, keys }));
+      await readiness.whenReady(async () =>
+        refuseOtherCell(cell, await writeCell(database, { name: cell, keys })),
+      );
     }
     const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);
@@ -171,6 +173,15 @@ async function openDatabase(
   const database = new Database(target, requestConnections(member?.processes ?? 1), reachability);
   closers.push(() => database.close());
   return { database, target };
+}
+
+/** Refuses a name that is not that of the cell: tokens of this node would lead to another cell. */
+function refuseOtherCell(given: string, stored: string): void {
+  if (given === stored) return;
+  throw new ConfigError(
+    `POSTHORN_CELL: "${given}" is not the name of this cell. The database in DATABASE_URL belongs to the cell ` +
+      `"${stored}". Correct one of the two settings. To rename a cell, see "Cells" in docs/scale.md.`,
+  );
 }
 
 /** Refuses a pooler that runs each transaction on any of its connections, because LISTEN does not work through it. */

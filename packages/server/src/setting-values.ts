@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Cidr, parseCidrs } from './domain/address.js';
 import { parseDurationMs } from './domain/duration.js';
+import { isDatabaseUrl } from './storage/database-url.js';
 
 // These functions parse the values of settings. Each returns undefined if a value is not valid.
 export const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
@@ -41,7 +42,7 @@ export function hexColor(text: string): string | undefined {
 }
 
 export function postgresUrl(text: string): string | undefined {
-  return /^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined;
+  return isDatabaseUrl(text) ? text : undefined;
 }
 
 /** This many processes open up to 80 connections. PostgreSQL accepts 100 by default. */

@@ -32,13 +32,16 @@ export async function openTracing(
 ): Promise<Tracing | undefined> {
   const target = otlpTarget(env, version);
   if (target === undefined) return undefined;
-  const provider = await createProvider(target, (error) =>
-    logger.debug({ reason: error.message }, 'traces could not be sent'),
-  );
+  const provider = await createProvider(target, (error) => {
+    if (!error) return logger.info('traces are sent again');
+    // The message of `fetch` says only that it failed.
+    const { message: reason } = error.cause instanceof Error ? error.cause : error;
+    logger.warn({ reason }, 'traces cannot be sent; they are lost until the collector is reachable');
+  });
   return tracingWith(provider.getTracer('posthorn', version), () => provider.shutdown());
 }
 
-async function createProvider(target: OtlpTarget, onFailure: (error: Error) => void) {
+async function createProvider(target: OtlpTarget, onChange: (error?: Error) => void) {
   // Imported here, because it is optional, and a process without traces should not load it.
   const { BasicTracerProvider, BatchSpanProcessor } = await import('@opentelemetry/sdk-trace-base').catch(
     () => {
@@ -46,7 +49,7 @@ async function createProvider(target: OtlpTarget, onFailure: (error: Error) => v
     },
   );
   return new BasicTracerProvider({
-    spanProcessors: [new BatchSpanProcessor(new OtlpExporter(target, onFailure))],
+    spanProcessors: [new BatchSpanProcessor(new OtlpExporter(target, onChange))],
   });
 }
 

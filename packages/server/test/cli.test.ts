@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createSecureContext, TLSSocket } from 'node:tls';
 import { allCommands } from 'posthorn';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../src/cli/main.js';
@@ -13,12 +14,14 @@ import { settings } from '../src/config.js';
 import { tokenHash } from '../src/domain/token.js';
 import type { Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
+import { afterFile } from './support/cleanup.js';
 import { ask, event } from './support/client.js';
 import { command, RunningCommand } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
 import { freshDatabase, freshServiceDatabase } from './support/database.js';
 import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
 import { recordText } from './support/recording.js';
+import { eventually } from './support/tenant.js';
 
 const unreachable = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' };
 const commands = allCommands(operatorCommands);
@@ -204,6 +207,54 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL, check that it is correct\.$/m,
     ));
 
+  /** Starts a server that answers the request for TLS, and returns a URL that asks for it. */
+  async function startServer(answer: (socket: Socket) => void): Promise<string> {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => answer(socket));
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    afterFile(async () => void server.close());
+    const { port } = server.address() as { port: number };
+    return `postgres://u:hunter2@127.0.0.1:${port}/x?sslmode=verify-full`;
+  }
+
+  test('a database without TLS if the URL asks for it', async () => {
+    const DATABASE_URL = await startServer((socket) => socket.end('N'));
+    const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_LOG_LEVEL: 'silent' };
+    const advice =
+      'Turn on TLS in PostgreSQL, or remove the TLS parameters, such as sslmode, from DATABASE_URL.';
+    await expectFailure(
+      ['serve'],
+      { DATABASE_URL, ...key },
+      new RegExp(
+        `^Cannot connect to the database: The server does not support SSL connections\\. ${advice}$`,
+        'm',
+      ),
+      posthorn,
+    );
+    const { code, stdout } = await command(['doctor', '--json'], { DATABASE_URL, ...key });
+    expect(code).toBe(1);
+    expect(linesOf(stdout).map((line) => JSON.parse(line))).toContainEqual({
+      ...{ check: 'database', state: 'problem', remedy: advice },
+      detail: 'cannot connect: The server does not support SSL connections',
+    });
+  });
+
+  test('a database whose certificate is from a private authority', async () => {
+    const fixture = (name: string) => readFile(new URL(`./fixtures/receiver.${name}.pem`, import.meta.url));
+    const secureContext = createSecureContext({ cert: await fixture('cert'), key: await fixture('key') });
+    const DATABASE_URL = await startServer((socket) => {
+      socket.write('S');
+      new TLSSocket(socket, { isServer: true, secureContext }).on('error', () => undefined);
+    });
+    await expectFailure(
+      ['token', 'list'],
+      { DATABASE_URL },
+      /^Cannot connect to the database: .*certificate.* add sslrootcert=\/path\/to\/ca\.pem to DATABASE_URL\.$/m,
+    );
+  });
+
   test('an invalid setting', () =>
     expectFailure(
       ['serve'],
@@ -224,6 +275,25 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       { POSTHORN_CATALOGUE: '/no/such.json' },
       /^POSTHORN_CATALOGUE: "\/no\/such.json" cannot be used: /,
       posthorn,
+    ));
+
+  test('a platform token that cannot be stored, before a listener opens', () =>
+    expectFailure(
+      ['serve'],
+      {
+        ...env,
+        POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+        ...{ POSTHORN_DATA_DIR: '/dev/null/data', POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' },
+      },
+      /^POSTHORN_DATA_DIR: "\/dev\/null\/data" cannot be used: .*mkdir.* POSTHORN_PLATFORM_TOKEN, /,
+      posthorn,
+    ));
+
+  test('an embedded database whose directory cannot be created', () =>
+    expectFailure(
+      ['token', 'list'],
+      { POSTHORN_DATA_DIR: '/dev/null/data' },
+      /^The directory of the embedded database cannot be created: .*mkdir.* POSTHORN_DATA_DIR .* DATABASE_URL\.$/m,
     ));
 
   test('an unknown token', () =>
@@ -601,6 +671,26 @@ describe('serve', () => {
         },
       ]);
     });
+  });
+
+  test('SIGTERM stops it with exit code 0 while it waits for another node to migrate', async () => {
+    const migrating = "hashtextextended('posthorn.migrations', 0)";
+    await database.transaction(async (client) => {
+      await client.query({ text: `select pg_advisory_xact_lock(${migrating})` });
+      const waiting = new Posthorn(['serve'], {
+        ...{ ...env, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') },
+        ...{ POSTHORN_PLATFORM_TOKEN: 'platform-token-of-the-tests' },
+      });
+      const waits = async () => {
+        const text = `
+  select from pg_locks l join pg_database d on d.oid = l.database
+   where d.datname = current_database() and l.locktype = 'advisory' and not l.granted`;
+        return (await database.query({ text })).rowCount;
+      };
+      await eventually(waits, (count) => count === 1);
+      waiting.kill('SIGTERM');
+      expect(await waiting.ended).toMatchObject({ code: 0, stderr: '' });
+    }, true);
   });
 
   describe('with the embedded database', () => {

@@ -16,8 +16,14 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     good: [
       ['postgres://u:p@db:5432/posthorn', 'postgres://u:p@db:5432/posthorn'],
       ['postgresql:///posthorn?host=/run/sock', 'postgresql:///posthorn?host=/run/sock'],
+      ['postgres://u@/posthorn?host=/run/sock', 'postgres://u@/posthorn?host=/run/sock'],
+      ['postgres://u:p%2Fw%23@db/x?sslmode=verify-full', 'postgres://u:p%2Fw%23@db/x?sslmode=verify-full'],
     ],
-    bad: ['mysql://u:hunter2@db/x', 'db:5432', 'postgres://', 'postgres://u:p w@db/x'],
+    bad: [
+      ...['mysql://u:hunter2@db/x', 'db:5432', 'postgres://', 'postgres://u:p w@db/x'],
+      ...['postgres://u:p/w@db/x', 'postgres://u:1/2@db/x', 'postgres://u:p#w@db/x', 'postgres://u:1#2@db/x'],
+      ...['postgres://u:p@a,b/x', 'postgres://u:p@a:1,b:2/x', 'postgres://u:p@db/x?sslrootcert=/no/such.pem'],
+    ],
   },
   directDatabaseUrl: {
     env: 'POSTHORN_DIRECT_DATABASE_URL',

@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../src/config.js';
 import { otlpTarget } from '../src/otlp-exporter.js';
 import { afterFile } from './support/cleanup.js';
 import { ask, event } from './support/client.js';
+import { Log } from './support/log.js';
 import { platformToken, startTestService } from './support/service.js';
 import { newTenant } from './support/tenant.js';
 
@@ -89,13 +91,20 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
       expect(text).not.toContain(secret);
   });
 
-  it('a collector that fails changes nothing for deliveries', async () => {
-    const service = await startTestService({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
+  it('a collector that fails changes nothing for deliveries, and is logged once', async () => {
+    const log = new Log();
+    const service = await startTestService({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }, log);
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await tenant.record();
     await tenant.settled(webhook, 1, ({ status }) => status === 'success');
     await service.stop();
+    expect(log.lines.filter(({ msg }) => msg.startsWith('traces '))).toMatchObject([
+      {
+        msg: 'traces cannot be sent; they are lost until the collector is reachable',
+        reason: expect.any(String),
+      },
+    ]);
   });
 });
 
@@ -118,3 +127,21 @@ it.each([
 ])('the standard variables decide where traces go: %j', (env: Record<string, string>, url) => {
   expect(otlpTarget(env, '1.0.0')?.url).toBe(url);
 });
+
+it.each([
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'c:4318' },
+    /^OTEL_EXPORTER_OTLP_ENDPOINT: .*Expected an http or https URL/,
+  ],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: '127.0.0.1:4318' }, /^OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: .*URL/],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    /^OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported\. Expected http\/json/,
+  ],
+])(
+  'a setting for traces that cannot work ends the start with one line: %j',
+  (env: Record<string, string>, line) => {
+    expect(() => otlpTarget(env, '1.0.0')).toThrow(ConfigError);
+    expect(() => otlpTarget(env, '1.0.0')).toThrow(line);
+  },
+);

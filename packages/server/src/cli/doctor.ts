@@ -3,14 +3,18 @@ import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { openSecretBox } from '../keys.js';
 import { connectionsOf, requestConnections } from '../membership.js';
-import { Database, isUnreachable } from '../storage/database.js';
+import { Database } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
+import { isConnectFailure, isUnreachable } from '../storage/database-errors.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
-import { isMigrated } from '../storage/migrate.js';
+import { compareSchema } from '../storage/migrate.js';
 import { locksOf } from '../storage/partitions.js';
+import { type Cell, readCell } from '../storage/relocations.js';
 import { unknownSettings } from '../unknown-settings.js';
+import { reasonOf, tlsAdvice } from './connect-advice.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
-import { isRefused, type OperatorCommand } from './operator.js';
+import type { OperatorCommand } from './operator.js';
+import { checkOtherDatabases } from './other-databases.js';
 
 const clockMsMax = 1_000;
 
@@ -81,13 +85,9 @@ async function* database(config: Config): AsyncGenerator<Finding> {
   try {
     yield* aboutDatabase(pool, config, embedded !== undefined);
   } catch (error) {
-    if (!isUnreachable(error) && !isRefused(error)) throw error;
-    const { message, code } = error as NodeJS.ErrnoException;
-    yield problem(
-      'database',
-      `cannot connect: ${message || code}`,
-      'Start PostgreSQL, or correct DATABASE_URL.',
-    );
+    if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
+    const remedy = tlsAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
+    yield problem('database', `cannot connect: ${reasonOf(error as Error)}`, remedy);
   } finally {
     await pool.close();
     await embedded?.close();
@@ -110,6 +110,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
       'DATABASE_URL points to a connection pooler, which does not forward notifications',
       'Set POSTHORN_DIRECT_DATABASE_URL to the URL of PostgreSQL itself.',
     );
+  yield* checkOtherDatabases(pool, config);
   yield* aboutSettings(facts, isEmbedded, config);
   const isSynchronous = Math.abs(skewMs) <= clockMsMax;
   const skew = `${Math.round(Math.abs(skewMs))} ms off the database clock`;
@@ -120,11 +121,25 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
       skew,
       'Synchronize both machines with NTP: signatures and tokens depend on the time.',
     );
-  const migrated = await isMigrated(pool);
-  if (migrated) yield fine('schema', 'up to date');
-  else yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
-  yield permissions(facts);
-  yield* keys(pool, config, migrated);
+  const allowed = permissions(facts);
+  if (facts.is_owner === false) {
+    // Without the rights of the owner, the rest may be unreadable.
+    yield allowed;
+    return;
+  }
+  const schema = await compareSchema(pool);
+  if (schema === 'same') yield fine('schema', 'up to date');
+  else if (schema === 'older')
+    yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
+  else
+    yield problem(
+      'schema',
+      'migrated by a newer version of Posthorn, so this version cannot start',
+      'Start the newer version.',
+    );
+  yield allowed;
+  if (config.cell !== undefined && schema !== 'older') yield cellOf(await readCell(pool), config.cell);
+  yield* keys(pool, config, schema !== 'older');
 }
 
 function* aboutSettings(
@@ -180,18 +195,28 @@ function* aboutSettings(
     );
 }
 
-function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {
-  if (can_write === false)
+function permissions({ user, can_create, owner, is_owner }: DatabaseFacts): Finding {
+  if (is_owner === false)
     return problem(
       'permissions',
-      `${user} cannot write`,
-      `In psql: grant all on all tables in schema posthorn to "${user}";`,
+      `the tables belong to ${owner}, so ${user} cannot create and drop partitions`,
+      `Use ${owner} as the user in DATABASE_URL.`,
     );
   if (can_create) return fine('permissions', `${user} can write and migrate`);
-  const remedy = `In psql: grant create on database … to "${user}"; or run posthorn migrate as another user.`;
-  return can_write
+  const remedy = `In psql: grant create on database … to "${user}";`;
+  return is_owner
     ? warning('permissions', `${user} cannot migrate`, remedy)
     : problem('permissions', `${user} cannot create the schema`, remedy);
+}
+
+function cellOf(stored: Cell | undefined, given: string): Finding {
+  if (stored === undefined) return fine('cell', `has no name yet; the first node names it ${given}`);
+  if (stored.name === given) return fine('cell', given);
+  return problem(
+    'cell',
+    `the database belongs to the cell ${stored.name}`,
+    'Correct POSTHORN_CELL or DATABASE_URL.',
+  );
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {

@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { needsDirectory } from '../keys.js';
 
 /** What to do about webhooks whose secrets no key decrypts. */
 export const restoreKey =
@@ -64,13 +65,17 @@ async function isPosthorn(host: string, port: number): Promise<boolean> {
 export async function checkDirectory(dataDir: string): Promise<Finding> {
   const check = 'data directory';
   const info = await stat(dataDir).catch(() => undefined);
-  if (!info) return fine(check, `${dataDir} does not exist yet`);
-  if (
-    !(await access(dataDir, constants.W_OK).then(
-      () => true,
-      () => false,
-    ))
-  )
+  if (!info) {
+    const existing = await nearestExisting(dirname(resolve(dataDir)));
+    return (await isWritableDirectory(existing))
+      ? fine(check, `${dataDir} does not exist yet`)
+      : problem(
+          check,
+          `${dataDir} cannot be created, because ${existing} is not a writable directory`,
+          `POSTHORN_DATA_DIR: ${needsDirectory}`,
+        );
+  }
+  if (!(await isWritableDirectory(dataDir)))
     return problem(
       check,
       `${dataDir} is not writable`,
@@ -82,4 +87,21 @@ export async function checkDirectory(dataDir: string): Promise<Finding> {
     if ((mode & 0o077) !== 0) return problem(check, `others can read ${file}`, `Run chmod 600 ${file}.`);
   }
   return fine(check, `${dataDir} is writable, and its keys are private`);
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  const exists = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  return exists || dirname(path) === path ? path : nearestExisting(dirname(path));
+}
+
+async function isWritableDirectory(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.W_OK);
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
 }

@@ -1,4 +1,5 @@
 import { json } from 'posthorn';
+import type { BlockingSession } from '../storage/blocking-session.js';
 import { Database } from '../storage/database.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { migrate } from '../storage/migrate.js';
@@ -14,7 +15,9 @@ export const migrateCommand: OperatorCommand = {
     const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
     const database = new Database(target, 1);
     try {
-      const applied = await migrate(database);
+      const applied = await migrate(database, (session) => {
+        if (!options.json) terminal.line(waitingFor(session));
+      });
       if (options.json) {
         terminal.line(JSON.stringify({ applied }));
         return;
@@ -27,3 +30,9 @@ export const migrateCommand: OperatorCommand = {
     }
   },
 };
+
+function waitingFor({ pid, user, application, since }: BlockingSession): string {
+  const names = [application, user && `user ${user}`].filter(Boolean).join(', ');
+  const session = names === '' ? `PID ${pid}` : `PID ${pid} (${names})`;
+  return `waiting until the session with ${session} ends its transaction${since ? `, which began at ${since.toISOString()}` : ''}`;
+}

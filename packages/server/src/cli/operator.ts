@@ -1,10 +1,12 @@
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
+import { DataDirectoryUnusable } from '../keys.js';
 import { ProcessesFailed } from '../processes/failure.js';
-import { isUnreachable } from '../storage/database.js';
+import { isConnectFailure, isForbidden, isUnreachable } from '../storage/database-errors.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
-import { IncompatibleDatabase } from '../storage/migrate.js';
+import { IncompatibleDatabase, MigrationFailed } from '../storage/migrate.js';
+import { reasonOf, tlsAdvice } from './connect-advice.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {
@@ -73,19 +75,22 @@ function plainText(markdown: string): string {
 export function failureOf(error: unknown): unknown {
   const isExpected =
     error instanceof ConfigError ||
+    error instanceof DataDirectoryUnusable ||
     error instanceof EmbeddedUnavailable ||
     error instanceof DataDirectoryInUse ||
     error instanceof ProcessesFailed ||
-    error instanceof IncompatibleDatabase;
+    error instanceof IncompatibleDatabase ||
+    error instanceof MigrationFailed;
   if (isExpected) return new CommandFailure(error.message);
-  if (!isUnreachable(error) && !isRefused(error)) return error;
-  // Node gives no message if a name has several addresses and none of them accepts the connection.
-  const { message, code } = error as NodeJS.ErrnoException;
-  const advice = 'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
-  return new CommandFailure(`Cannot connect to the database: ${message || code}. ${advice}`);
-}
-
-/** Returns whether PostgreSQL refused the user, the password or the database. */
-export function isRefused(error: unknown): boolean {
-  return /^(28|3D)/.test(String((error as NodeJS.ErrnoException | undefined)?.code ?? ''));
+  if (isUnreachable(error) || isConnectFailure(error)) {
+    const advice =
+      tlsAdvice(error, 'DATABASE_URL') ??
+      'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
+    return new CommandFailure(`Cannot connect to the database: ${reasonOf(error as Error)}. ${advice}`);
+  }
+  if (isForbidden(error))
+    return new CommandFailure(
+      `The user in DATABASE_URL lacks a permission: ${reasonOf(error as Error)}. Run posthorn doctor to see what to do.`,
+    );
+  return error;
 }

@@ -1,5 +1,5 @@
 import { CommandFailure, json, type Terminal, UsageError } from 'posthorn';
-import { type Config, ConfigError } from '../config.js';
+import { type Config, ConfigError, databaseUrlForm } from '../config.js';
 import { identifierPattern } from '../domain/identifier.js';
 import { SecretBox } from '../domain/secret-box.js';
 import { reencryptHeaders } from '../domain/webhook-headers.js';
@@ -9,10 +9,13 @@ import { moveOrganization, type Relocated, type RelocationStep } from '../reloca
 import { abortMove } from '../relocation-abort.js';
 import { RelocationRefused } from '../relocation-refused.js';
 import type { Reencrypt } from '../storage/arrivals.js';
-import { Database, isUnreachable } from '../storage/database.js';
+import { Database } from '../storage/database.js';
+import { isConnectFailure, isUnreachable } from '../storage/database-errors.js';
+import { isDatabaseUrl } from '../storage/database-url.js';
 import { isMigrated } from '../storage/migrate.js';
 import { MoveTakenOver } from '../storage/relocations.js';
-import { isRefused, type OperatorCommand, type OperatorContext } from './operator.js';
+import { reasonOf, tlsAdvice } from './connect-advice.js';
+import type { OperatorCommand, OperatorContext } from './operator.js';
 import { withDatabase } from './with-database.js';
 
 /** The variable with the keys of the other cell, if they differ. */
@@ -60,8 +63,7 @@ export const organizationMove: OperatorCommand = {
 };
 
 async function withTarget(url: string, work: (database: Database) => Promise<void>): Promise<void> {
-  if (!/^postgres(ql)?:\/\/\S+$/.test(url))
-    throw new UsageError('--to: expected a URL such as postgres://user:password@host:5432/database.');
+  if (!isDatabaseUrl(url)) throw new UsageError(`--to: expected ${databaseUrlForm}.`);
   const database = new Database({ connectionString: url }, 2);
   try {
     if (!(await isMigrated(database).catch(refuseTarget))) {
@@ -76,11 +78,9 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
 }
 
 function refuseTarget(error: unknown): never {
-  if (!isUnreachable(error) && !isRefused(error)) throw error;
-  const { message, code } = error as NodeJS.ErrnoException;
-  throw new CommandFailure(
-    `Cannot connect to the --to database: ${message || code}. Check the URL, and that PostgreSQL is running there.`,
-  );
+  if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
+  const advice = tlsAdvice(error, '--to') ?? 'Check the URL, and that PostgreSQL is running there.';
+  throw new CommandFailure(`Cannot connect to the --to database: ${reasonOf(error as Error)}. ${advice}`);
 }
 
 async function move(

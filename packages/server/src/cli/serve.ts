@@ -39,8 +39,6 @@ export const serve: OperatorCommand = {
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);
     else if (service.consoleLink) logger.info(`console at ${service.consoleLink()}`);
     const signal = await stopped;
-    // A hanging request must not keep the process alive. Unfinished deliveries are attempted after the restart.
-    setTimeout(() => process.exit(0), drainMsMax).unref();
     await service.stop();
     logger.info('stopped');
     if (signal === 'SIGHUP') terminal.hangUp();
@@ -48,7 +46,8 @@ export const serve: OperatorCommand = {
 };
 
 /**
- * Resolves on the first stop signal. SIGHUP means that the terminal was closed, which also stops the embedded
+ * Resolves on the first stop signal. From then on, neither a hanging request nor a start that waits for the database
+ * keeps the process alive for longer than `drainMsMax`. Unfinished deliveries are attempted after the restart. SIGHUP means that the terminal was closed, which also stops the embedded
  * database.
  */
 function stopSignal(logger: Logger): Promise<NodeJS.Signals> {
@@ -56,6 +55,7 @@ function stopSignal(logger: Logger): Promise<NodeJS.Signals> {
     for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       process.on(name, () => {
         logger.info({ signal: name }, 'stopping');
+        setTimeout(() => process.exit(0), drainMsMax).unref();
         stop(name);
       });
     }

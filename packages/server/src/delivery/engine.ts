@@ -25,6 +25,8 @@ export interface EngineOptions {
   database: Database;
   /** For the connection that listens for notifications. */
   target: DatabaseTarget;
+  /** Reports that listening fails. Undefined if whatever reports the state of `database` covers that. */
+  listenLogger?: Logger | undefined;
   /** Whether no other node can run on this database. */
   alone: boolean;
   directory: WebhookDirectory;
@@ -60,7 +62,7 @@ export class DeliveryEngine {
   #whenIdle: (() => void) | undefined;
 
   constructor(options: EngineOptions) {
-    const { database, logger, timeoutMs, target, sender } = options;
+    const { database, logger, timeoutMs, target, listenLogger, sender } = options;
     this.#options = options;
     this.#lease = new NodeLease({ database, logger, attemptMs: timeoutMs }, (change) =>
       this.#leaseChanged(change),
@@ -85,7 +87,8 @@ export class DeliveryEngine {
       node: () => this.#lease.id,
       onClaimed: (deliveries) => this.#dispatch(deliveries),
     });
-    this.#listener = new NotificationListener(target, 'posthorn_deliveries', () => this.#announced());
+    const announced = () => this.#announced();
+    this.#listener = new NotificationListener(target, 'posthorn_deliveries', announced, listenLogger);
   }
 
   async start(): Promise<void> {

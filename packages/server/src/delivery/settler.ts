@@ -4,7 +4,8 @@ import { HealthReports } from '../domain/health-reports.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
-import { type Database, isTransient, type Queryable } from '../storage/database.js';
+import type { Database, Queryable } from '../storage/database.js';
+import { isTransient } from '../storage/database-errors.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import {

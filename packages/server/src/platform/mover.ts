@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Problem } from '../domain/problem.js';
 import { Semaphore } from '../signals/semaphore.js';
-import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
+import type { Database, Queryable } from '../storage/database.js';
+import { isUnreachable } from '../storage/database-errors.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import type { MoveContext, MoveOutcome } from './lifecycle.js';

@@ -1,5 +1,6 @@
 import { Problem } from '../domain/problem.js';
-import { type Database, isLockTimeout, isUnreachable } from '../storage/database.js';
+import type { Database } from '../storage/database.js';
+import { isLockTimeout, isUnreachable } from '../storage/database-errors.js';
 import {
   isKeyed,
   type NewBatch,

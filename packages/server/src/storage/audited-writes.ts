@@ -1,5 +1,6 @@
 import { Semaphore } from '../signals/semaphore.js';
-import { type Database, isLockTimeout, isUnreachable, type Queryable } from './database.js';
+import type { Database, Queryable } from './database.js';
+import { isLockTimeout, isUnreachable } from './database-errors.js';
 
 /**
  * Writes for one organization wait for each other anyway, because they share an audit chain. Running several at once

@@ -8,8 +8,10 @@ export interface DatabaseFacts {
   clock_ms: number;
   is_standby: boolean;
   can_create: boolean;
-  /** Null before the first migration. */
-  can_write: boolean | null;
+  /** The owner of the tables. Null before the first migration. */
+  owner: string | null;
+  /** Whether the user has the rights of the owner. Null before the first migration. */
+  is_owner: boolean | null;
   settings: Readonly<Record<string, string>>;
   /** The statement that gives this user the isolation level that Posthorn needs. */
   isolation_repair: string;
@@ -36,15 +38,37 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
          extract(epoch from clock_timestamp())::float8 * 1000 as clock_ms,
          pg_is_in_recovery() as is_standby,
          has_database_privilege(current_database(), 'create') as can_create,
-         case when to_regclass('posthorn.events') is not null
-              then has_table_privilege('posthorn.events', 'insert') and has_table_privilege('posthorn.events', 'select')
-          end as can_write,
+         e.owner,
+         e.is_owner,
          ${isolationRepair} as isolation_repair,
-         (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings`,
+         (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings
+    from (select) s
+    -- In the catalog, because a user without rights on the schema cannot refer to the table.
+    left join (select pg_get_userbyid(c.relowner)::text as owner, pg_has_role(c.relowner, 'usage') as is_owner
+                 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                where n.nspname = 'posthorn' and c.relname = 'events') e on true`,
     values: [settingNames],
   });
   const { settings, ...facts } = rows[0]!;
   return { ...facts, settings: JSON.parse(settings) };
+}
+
+/** Tells databases apart. */
+export interface DatabaseIdentity {
+  /** When the server started, to the microsecond. */
+  started_at: string;
+  database: number;
+  is_standby: boolean;
+}
+
+export async function readDatabaseIdentity(database: Queryable): Promise<DatabaseIdentity> {
+  const { rows } = await database.query<DatabaseIdentity>({
+    text: `
+  select extract(epoch from pg_postmaster_start_time())::text as started_at,
+         (select d.oid::bigint from pg_database d where d.datname = current_database()) as database,
+         pg_is_in_recovery() as is_standby`,
+  });
+  return rows[0]!;
 }
 
 /** Returns the newest webhook with its encrypted secret, to try the keys on; undefined if there is none. */

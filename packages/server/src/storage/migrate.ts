@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { type BlockingSession, readBlockingSession } from './blocking-session.js';
 import type { Database, Queryable } from './database.js';
 import { isolationRepair } from './database-checks.js';
+import { isLockTimeout, isUnreachable } from './database-errors.js';
 
 const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
@@ -13,6 +15,25 @@ export class IncompatibleDatabase extends Error {
   override name = 'IncompatibleDatabase';
 }
 
+/** Reports that a file of the schema could not be applied. The database was not changed. */
+export class MigrationFailed extends Error {
+  override name = 'MigrationFailed';
+
+  constructor(file: string, cause: Error) {
+    super(`${file} could not be applied: ${cause.message}. Nothing in the database was changed.`, { cause });
+  }
+}
+
+/**
+ * A statement that waits for a lock makes all later users of the table wait behind it. So a migration waits for a lock
+ * only for a moment, but longer than `deadlock_timeout` (1 s by default), after which autovacuum gives way. Between two
+ * attempts, the others catch up.
+ */
+export const migrationLimits: { readonly lockMs: number; readonly pauseMs: number } = {
+  lockMs: 1_500,
+  pauseMs: 3_000,
+};
+
 /** One file of the schema, named by its path in `schema/`. */
 interface SchemaFile {
   name: string;
@@ -23,9 +44,13 @@ interface SchemaFile {
 /**
  * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
  * database, then the migrations that are missing, then the functions whose text has changed. Nodes that start at the
- * same time wait for each other. Everything happens in one transaction.
+ * same time wait for each other. Everything happens in one transaction. While a transaction of another session is in the
+ * way, it tries again and again, and calls `onBlocked` once for each such session.
  */
-export async function migrate(database: Database): Promise<readonly string[]> {
+export async function migrate(
+  database: Database,
+  onBlocked: (session: BlockingSession) => void = () => undefined,
+): Promise<readonly string[]> {
   const revision = readRevision();
   return database.transaction(async (client) => {
     await refuseOldServer(client);
@@ -35,12 +60,43 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     await refuseUnreleased(client, applied);
     refuseNewer(applied, revision);
     const pending = readSchema().filter(isPending(applied));
-    if (pending.length > 0) await apply(client, pending, revision);
     // Imported here because the lifecycles and the catalogue take longer to load than most commands take to run.
     const { addLifecycleMoves } = await import('./lifecycle-moves.js');
-    await addLifecycleMoves(client);
+    await untilUnblocked(client, onBlocked, async () => {
+      if (pending.length > 0) await apply(client, pending, revision);
+      await addLifecycleMoves(client);
+    });
     return pending.map(({ name }) => name);
   }, true);
+}
+
+/** Runs `work` until it gets every lock in time. Until then, this transaction keeps other nodes from migrating. */
+async function untilUnblocked(
+  client: Queryable,
+  onBlocked: (session: BlockingSession) => void,
+  work: () => Promise<void>,
+): Promise<void> {
+  const { lockMs, pauseMs } = migrationLimits;
+  await client.query({ text: 'savepoint unblocked' });
+  for (let lastPid: number | undefined; ; ) {
+    try {
+      await client.query({ text: `set local lock_timeout = ${lockMs}` });
+      return await work();
+    } catch (error) {
+      if (!isBlocked(error)) throw error;
+      await client.query({ text: 'rollback to savepoint unblocked' });
+      const session = await readBlockingSession(client);
+      if (session && session.pid !== lastPid) onBlocked(session);
+      lastPid = session?.pid;
+      // A pause on the server, because it ends transactions in which nothing happens if it has a limit for them.
+      await client.query({ text: 'select pg_sleep($1)', values: [pauseMs / 1_000] });
+    }
+  }
+}
+
+/** Returns whether another transaction was in the way: it held a lock for too long, or there was a deadlock. */
+function isBlocked(error: unknown): boolean {
+  return isLockTimeout(error) || (error as { code?: string }).code === '40P01';
 }
 
 /** Returns a test for files to apply: functions whose text has changed, and files that were never applied. */
@@ -64,7 +120,9 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
   )`,
   });
   for (const { name, text, checksum } of pending) {
-    await client.query({ text });
+    await client.query({ text }).catch((error: Error) => {
+      throw isUnreachable(error) || isBlocked(error) ? error : new MigrationFailed(name, error);
+    });
     await client.query({
       text: `
   insert into posthorn.schema_files (name, checksum, revision) values ($1, $2, $3)
@@ -76,8 +134,13 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
 
 /** Returns whether the database has this version's schema or a newer one, as during a rolling upgrade. */
 export async function isMigrated(database: Database): Promise<boolean> {
-  const applied = await readApplied(database);
-  return applied.revision >= readRevision();
+  return (await compareSchema(database)) !== 'older';
+}
+
+/** Returns how the schema of the database compares with that of this version. */
+export async function compareSchema(database: Database): Promise<'older' | 'same' | 'newer'> {
+  const difference = (await readApplied(database)).revision - readRevision();
+  return difference === 0 ? 'same' : difference < 0 ? 'older' : 'newer';
 }
 
 /**

@@ -1,19 +1,31 @@
 import pg from 'pg';
+import type { Logger } from 'pino';
 import type { DatabaseTarget } from './database.js';
 
 const againMs = 1_000;
 const connectMsMax = 2_000;
 
-/** Listens for notifications on its own connection. If it cannot connect, there are no notifications. */
+/**
+ * Listens for notifications on its own connection. If it cannot connect, there are no notifications. It logs when that
+ * begins and when it ends.
+ */
 export class NotificationListener {
   readonly #target: DatabaseTarget;
   readonly #channel: string;
   readonly #onNotification: (payload: string) => void;
+  readonly #logger: Logger | undefined;
+  #isFailing = false;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(target: DatabaseTarget, channel: string, onNotification: (payload: string) => void) {
+  constructor(
+    target: DatabaseTarget,
+    channel: string,
+    onNotification: (payload: string) => void,
+    logger?: Logger,
+  ) {
+    this.#logger = logger;
     this.#target = target;
     this.#channel = channel;
     this.#onNotification = onNotification;
@@ -36,7 +48,16 @@ export class NotificationListener {
       await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`);
       // Something may have been announced before we were listening.
       this.#onNotification('');
-    } catch {
+      if (this.#isFailing) this.#logger?.info('notifications are received again');
+      this.#isFailing = false;
+    } catch (error) {
+      const { message: reason } = error as Error;
+      if (!this.#isFailing && !this.#stopped)
+        this.#logger?.warn(
+          { reason },
+          'no notifications can be received; check POSTHORN_DIRECT_DATABASE_URL',
+        );
+      this.#isFailing = true;
       await client.end().catch(() => undefined);
     }
   }

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CoalescedCall } from '../signals/coalesced-call.js';
-import { type Database, isPooled, isUnreachable, type Queryable } from './database.js';
+import { type Database, isPooled, type Queryable } from './database.js';
+import { isUnreachable } from './database-errors.js';
 
 export interface ReadReplicaOptions {
   primary: Database;

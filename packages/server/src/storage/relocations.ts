@@ -14,16 +14,23 @@ export interface Cell {
   keys: readonly Buffer[];
 }
 
-/** Stores the name of this cell and the key prefixes of its nodes, for moves from other cells. */
-export async function writeCell(database: Database, { name, keys }: Cell): Promise<void> {
-  const values = [name, keys];
-  await database.transaction(async (client) => {
-    const { rowCount } = await client.query({
-      text: 'update posthorn.cell set name = $1, keys = $2',
-      values,
-    });
-    if (rowCount === 0)
-      await client.query({ text: 'insert into posthorn.cell (name, keys) values ($1, $2)', values });
+/**
+ * Stores the name of this cell and the key prefixes of its nodes, for moves from other cells, unless another name is
+ * stored: a cell keeps its name. Returns the stored name.
+ */
+export async function writeCell(database: Database, { name, keys }: Cell): Promise<string> {
+  return database.transaction(async (client) => {
+    // Nodes that start at the same time write one after the other.
+    await client.query({ text: 'lock table posthorn.cell in share row exclusive mode' });
+    const stored = await readCell(client);
+    if (stored === undefined)
+      await client.query({
+        text: 'insert into posthorn.cell (name, keys) values ($1, $2)',
+        values: [name, keys],
+      });
+    else if (stored.name === name)
+      await client.query({ text: 'update posthorn.cell set keys = $1', values: [keys] });
+    return stored?.name ?? name;
   });
 }
 

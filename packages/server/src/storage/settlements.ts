@@ -3,7 +3,8 @@ import { evidenceOf } from '../domain/evidence.js';
 import type { HealthReport } from '../domain/health.js';
 import type { GivenUp } from '../domain/service-event.js';
 import { arrayText } from './array-text.js';
-import { isLockTimeout, type Queryable } from './database.js';
+import type { Queryable } from './database.js';
+import { isLockTimeout } from './database-errors.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
 import type { WebhookKey } from './webhooks.js';
 

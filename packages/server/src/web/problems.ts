@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
 import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
 import { SecretNotDecrypted } from '../domain/secret-box.js';
-import { isLockTimeout, isUnreachable } from '../storage/database.js';
+import { isLockTimeout, isUnreachable } from '../storage/database-errors.js';
 import { linger } from './linger.js';
 
 /** Part of the context of a lock timeout if the lock is an idempotency key, which the other transaction has used. */

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
 import { readOverview } from '../../src/storage/overview.js';
 import { ask, event } from '../support/client.js';
@@ -172,6 +173,40 @@ describe('doctor', () => {
     });
   });
 
+  test('reports a data directory that cannot be created', async () => {
+    const { of } = await findings({ POSTHORN_DATA_DIR: '/dev/null/data' });
+    expect(of['data directory']).toMatchObject({
+      state: 'problem',
+      detail: '/dev/null/data cannot be created, because /dev/null is not a writable directory',
+      remedy: expect.stringContaining('POSTHORN_PLATFORM_TOKEN'),
+    });
+  });
+
+  test('reports a user who does not own the tables; other commands say in one line that a permission is missing', async () => {
+    const { url, database: other, drop } = await freshDatabase();
+    const role = `app_${randomBytes(6).toString('hex')}`;
+    await other.query({ text: `create role ${role} login password 'of-the-app'` });
+    onTestFinished(async () => {
+      await drop();
+      await service.database.query({ text: `drop role ${role}` });
+    });
+    const asApp = `${url}${url.includes('?') ? '&' : '?'}user=${role}&password=of-the-app`;
+    const owner = (await other.query<{ name: string }>({ text: 'select current_user::text as name' }))
+      .rows[0]!.name;
+    const { of } = await findings({ DATABASE_URL: asApp });
+    expect(of.permissions).toEqual({
+      ...{ check: 'permissions', state: 'problem', remedy: `Use ${owner} as the user in DATABASE_URL.` },
+      detail: `the tables belong to ${owner}, so ${role} cannot create and drop partitions`,
+    });
+    const listed = await command(['token', 'list'], { ...env, DATABASE_URL: asApp });
+    expect(listed).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        'The user in DATABASE_URL lacks a permission: permission denied for schema posthorn. ' +
+        'Run posthorn doctor to see what to do.\n',
+    });
+  });
+
   test('says only what the settings here allow about a service that may have been started with others', async () => {
     const { of } = await findings();
     expect(of['address guard'].detail).toMatch(
@@ -238,7 +273,26 @@ describe('doctor', () => {
     });
   });
 
-  test('reports a key that does not decrypt, and a database that is not migrated, read-only or unreachable', async () => {
+  test('reports a wrong POSTHORN_DIRECT_DATABASE_URL and a wrong POSTHORN_READ_DATABASE_URL', async () => {
+    const other = (await freshDatabase()).url;
+    const wrong = await findings({ POSTHORN_DIRECT_DATABASE_URL: other, POSTHORN_READ_DATABASE_URL: other });
+    expect(wrong.of['direct database']).toMatchObject({
+      ...{ state: 'problem', detail: 'not the database of DATABASE_URL' },
+      remedy: 'Correct POSTHORN_DIRECT_DATABASE_URL.',
+    });
+    expect(wrong.of['read database']).toMatchObject({ state: 'problem', detail: 'not a streaming replica' });
+    const unreachable = await findings({
+      POSTHORN_DIRECT_DATABASE_URL: service.databaseUrl,
+      POSTHORN_READ_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
+    });
+    expect(unreachable.of['direct database']).toMatchObject({ state: 'ok' });
+    expect(unreachable.of['read database']).toMatchObject({
+      ...{ state: 'problem', detail: expect.stringContaining('cannot connect: ') },
+      remedy: 'Start PostgreSQL, or correct POSTHORN_READ_DATABASE_URL.',
+    });
+  });
+
+  test('reports a key that does not decrypt, a database that is not migrated, too new, read-only or unreachable', async () => {
     const { url, database: other } = await freshDatabase();
     await other.query({
       text: `
@@ -247,6 +301,13 @@ describe('doctor', () => {
     });
     expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
       ...{ state: 'problem', detail: 'does not decrypt the secret of WHK-1' },
+    });
+    await other.query({
+      text: "insert into posthorn.schema_files (name, checksum, revision) values ('migrations/9001_x.sql', '', 9001)",
+    });
+    expect((await findings({ DATABASE_URL: url })).of.schema).toMatchObject({
+      state: 'problem',
+      remedy: 'Start the newer version.',
     });
     const { url: empty } = await freshDatabase(true);
     expect((await findings({ DATABASE_URL: empty })).of.schema).toMatchObject({

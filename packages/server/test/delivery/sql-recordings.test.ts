@@ -5,6 +5,7 @@ import { recordEvents } from '../../src/storage/recording.js';
 import { event } from '../support/client.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { withoutPolls } from '../support/limits.js';
+import { Log } from '../support/log.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
 import { sharedService, startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
@@ -43,6 +44,23 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     await receiver.deliveries.nth(43);
     const received = receiver.deliveries.all.slice(3).map(({ envelope }) => envelope.id);
     expect(received.sort()).toEqual(all.map(([recorded]) => recorded!.id).sort());
+  });
+
+  test('are delivered even if POSTHORN_DIRECT_DATABASE_URL cannot be reached, which is logged once, as is its end', async () => {
+    const { url } = await freshServiceDatabase();
+    const proxy = await PostgresProxy.open(url);
+    proxy.cut();
+    const log = new Log();
+    const deaf = await startTestService({ DATABASE_URL: url, POSTHORN_DIRECT_DATABASE_URL: proxy.url }, log);
+    onTestFinished(() => deaf.stop());
+    const owner = await newTenant(deaf);
+    const { receiver } = await owner.connect();
+    const id = await recordBySql(url, owner);
+    expect((await receiver.deliveries.nth(1)).envelope.id).toBe(id);
+    await log.until('no notifications can be received; check POSTHORN_DIRECT_DATABASE_URL');
+    proxy.heal();
+    await log.until('notifications are received again');
+    expect(log.lines.filter(({ msg }) => msg.includes('notifications'))).toHaveLength(2);
   });
 
   test('are delivered by the poll if no node can LISTEN, as behind a transaction pooler', async () => {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { Platform, Posthorn, Producer } from '../../../client/src/index.js';
+import { ConfigError } from '../../src/config.js';
 import { newTokenText } from '../../src/domain/token.js';
+import { readCell } from '../../src/storage/relocations.js';
 import { type Ask, ask, event } from '../support/client.js';
+import { command } from '../support/command.js';
+import { freshServiceDatabase } from '../support/database.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
 
 const [east, west] = await Promise.all([
@@ -36,6 +40,34 @@ async function relocate(cell: Cell, organization: string, state: string): Promis
 const wrongCell = (cell: string) => ({
   ...{ type: '/docs#problem-wrong_cell', title: expect.any(String), status: 421, code: 'wrong_cell', cell },
   ...{ detail: expect.stringContaining(cell), instance: expect.any(String), request_id: expect.any(String) },
+});
+
+describe("a cell's name", () => {
+  it('is stored by its first node, and a node with another name does not start', async () => {
+    const DATABASE_URL = east.databaseUrl;
+    const failure = await startTestService({ DATABASE_URL, POSTHORN_CELL: 'west' }).catch((error) => error);
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(failure.message).toMatch(
+      /^POSTHORN_CELL: "west" is not the name of this cell\. The database .* belongs to the cell "east"\. .*scale\.md\.$/,
+    );
+    expect((await readCell(east.database))?.name).toBe('east');
+    const { stdout } = await command(['doctor', '--json'], { DATABASE_URL, POSTHORN_CELL: 'west' });
+    expect(stdout).toContain(
+      '"check":"cell","state":"problem","detail":"the database belongs to the cell east"',
+    );
+  });
+
+  it('can be changed if all its nodes are stopped and the stored name is deleted', async () => {
+    const { url: DATABASE_URL } = await freshServiceDatabase();
+    const named = await startTestService({ DATABASE_URL, POSTHORN_CELL: 'north' });
+    const organization_id = newOrganization();
+    const made = await platform(named, 'POST', '/tokens', { organization_id });
+    await named.database.query({ text: 'delete from posthorn.cell' });
+    await named.stop();
+    const renamed = await startTestService({ DATABASE_URL, POSTHORN_CELL: 'south' });
+    expect((await readCell(renamed.database))?.name).toBe('south');
+    expect((await api(renamed, '/token', { token: made.body.data.token })).status).toBe(200);
+  });
 });
 
 describe("a cell's tokens", () => {

@@ -74,6 +74,10 @@ describe('compose.yaml', () => {
 
   it('gives the service settings that it accepts', () => {
     const environment = { ...services.posthorn.environment };
+    environment.DATABASE_URL = environment.DATABASE_URL.replace(
+      /\$\{POSTGRES_PASSWORD[^}]*\}/,
+      'a1'.repeat(16),
+    );
     environment.POSTHORN_SECRET_KEY = Buffer.alloc(32).toString('base64');
     environment.POSTHORN_PLATFORM_TOKEN = 'x'.repeat(16);
     expect(() => readConfig(environment)).not.toThrow();

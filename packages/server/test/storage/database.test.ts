@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allowPauses, Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
+import { allowPauses, Database, databaseLimits } from '../../src/storage/database.js';
+import { isUnreachable } from '../../src/storage/database-errors.js';
 import { afterFile } from '../support/cleanup.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
 import { eventually } from '../support/tenant.js';

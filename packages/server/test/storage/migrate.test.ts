@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/storage/database.js';
-import { IncompatibleDatabase, isMigrated, migrate } from '../../src/storage/migrate.js';
+import { IncompatibleDatabase, isMigrated, migrate, migrationLimits } from '../../src/storage/migrate.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
 
 const schema = new URL('../../schema/', import.meta.url);
@@ -102,6 +102,29 @@ describe('several nodes that migrate at once', () => {
   });
 });
 
+test('a migration that a transaction blocks lets others use the table, and names the session', async () => {
+  await open('migrated');
+  const limits = { ...migrationLimits };
+  Object.assign(migrationLimits, { lockMs: 50, pauseMs: 100 });
+  onTestFinished(() => void Object.assign(migrationLimits, limits));
+  await database.query({ text: 'alter table posthorn.cell drop column keys' });
+  await database.query({ text: "delete from posthorn.schema_files where name like 'migrations/2%'" });
+  let migrated: Promise<readonly string[]> | undefined;
+  await database.transaction(async (client) => {
+    const { rows } = await client.query<{ pid: number }>({
+      text: 'select pg_backend_pid() as pid, count(*) from posthorn.cell',
+    });
+    const session = await new Promise((onBlocked) => {
+      migrated = migrate(database, onBlocked);
+    });
+    expect(session).toEqual({
+      ...{ pid: rows[0]?.pid, user: expect.any(String), application: 'posthorn', since: expect.any(Date) },
+    });
+    await database.query({ text: 'select from posthorn.cell' });
+  });
+  expect(await migrated).toEqual(['migrations/2_cell_keys.sql']);
+});
+
 describe('a database newer than the code', () => {
   beforeEach(async () => {
     await open('migrated');
@@ -159,11 +182,13 @@ describe('a database of a version that was never released', () => {
   });
 });
 
-test('a failing file rolls back those before it', async () => {
+test('a failing file is named, and rolls back those before it', async () => {
   await open('empty');
   await database.query({ text: 'create schema posthorn' });
   await database.query({ text: 'create table posthorn.tokens ()' });
-  await expect(migrate(database)).rejects.toThrow('"tokens" already exists');
+  await expect(migrate(database)).rejects.toThrow(
+    'baseline/4_access.sql could not be applied: relation "tokens" already exists. Nothing in the database was changed.',
+  );
   expect(await tables()).toEqual(['tokens']);
 });
 

@@ -54,7 +54,12 @@ const socketDirectoryLengthMax = 85;
 /** Prepares the cluster of a data directory, and creates it the first time. */
 export async function openCluster(dataDir: string, overTcp = process.platform === 'win32'): Promise<Cluster> {
   const base = resolve(dataDir);
-  await mkdir(base, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+  await mkdir(base, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 }).catch((error) => {
+    throw new EmbeddedUnavailable(
+      `The directory of the embedded database cannot be created: ${error.message}. ` +
+        'Set POSTHORN_DATA_DIR to a writable directory, or use your own PostgreSQL: set DATABASE_URL.',
+    );
+  });
   const home = await clusterHome(base);
   const pgdata = join(home, 'postgres');
   const account = await unprivilegedAccount(pgdata);

@@ -1,0 +1,69 @@
+const connectFailures = new WeakSet<Error>();
+
+export function noteConnectFailure(error: Error): void {
+  connectFailures.add(error);
+}
+
+/** Returns whether no connection could be opened, whatever the reason: the network, TLS, the user or the database. */
+export function isConnectFailure(error: unknown): error is Error {
+  return error instanceof Error && connectFailures.has(error);
+}
+
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/**
+ * Classes 08 and 57P0: connections that broke, or that the server has ended or does not accept. 53300: too many
+ * connections. 25006: the database is read-only, for example because the primary has become a standby. 25P03, 25P04: a
+ * transaction exceeded a time limit of the server, which closed the connection.
+ */
+const serverCodes = /^(08|57P0|53300|25006|25P0[34])/;
+/**
+ * Class 40: deadlocks and similar failures. 53000, 53100: insufficient resources, such as a full disk. 55P03: a lock
+ * that was not acquired in time. 58030: the disk failed. Too little memory (53200) is not one of them: it can mean that
+ * the statement needs too much.
+ */
+const transientCodes = /^(40|53000|53100|55P03|58030)/;
+const driverMessages =
+  /timeout exceeded when trying to connect|Query read timeout|Connection terminated|connection error and is not queryable|Client was closed/;
+
+/** Returns whether an error means that the database is unreachable, not that the statement is wrong. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (networkCodes.has(code) || serverCodes.test(code)) return true;
+  // A socket that does not exist. A file that does not exist has the same code.
+  if (code === 'ENOENT' && (error as NodeJS.ErrnoException).syscall === 'connect') return true;
+  if (error instanceof AggregateError) return error.errors.some(isUnreachable);
+  return driverMessages.test(error.message);
+}
+
+/** Returns whether the database refused to write because it is read-only. */
+export function isRefusedWrite(error: unknown): error is Error {
+  return (error as { code?: string }).code === '25006';
+}
+
+/** Returns whether a lock was not acquired in time: another transaction holds it. */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { code?: string }).code === '55P03';
+}
+
+/** Returns whether the user may not do what the statement does. */
+export function isForbidden(error: unknown): boolean {
+  return (error as { code?: string } | undefined)?.code === '42501';
+}
+
+/** Returns whether the same statement can succeed later, because the state of the database was the problem. */
+export function isTransient(error: unknown): boolean {
+  return (
+    isUnreachable(error) ||
+    (error instanceof Error && transientCodes.test((error as NodeJS.ErrnoException).code ?? ''))
+  );
+}
