@@ -12,7 +12,7 @@ import { main } from '../src/cli/main.js';
 import { operatorCommands } from '../src/cli/operators.js';
 import { settings } from '../src/config.js';
 import { tokenHash } from '../src/domain/token.js';
-import type { Database } from '../src/storage/database.js';
+import { allowPauses, type Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
 import { afterFile } from './support/cleanup.js';
 import { ask, event } from './support/client.js';
@@ -676,6 +676,7 @@ describe('serve', () => {
   test('SIGTERM stops it with exit code 0 while it waits for another node to migrate', async () => {
     const migrating = "hashtextextended('posthorn.migrations', 0)";
     await database.transaction(async (client) => {
+      await allowPauses(client);
       await client.query({ text: `select pg_advisory_xact_lock(${migrating})` });
       const waiting = new Posthorn(['serve'], {
         ...{ ...env, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') },
