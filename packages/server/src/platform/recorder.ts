@@ -25,8 +25,12 @@ const transactionsMax = 2;
 /** A second transaction starts if at least this many events are waiting, or if one has waited this long. */
 const secondBatchMin = 250;
 const secondBatchMs = 25;
-/** Requests with keys have their own transactions, so that no request waits for another request's key. */
-const keyedMax = 4;
+/**
+ * Requests with keys have their own transactions, so that no request waits for another request's key. One organization
+ * cannot have all of them: if other transactions hold its keys, the requests of others go on.
+ */
+const keyedMax = 6;
+const keyedEachMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
 /**
@@ -54,7 +58,7 @@ export class Recorder {
   readonly #onRecorded: (batch: RecordedBatch) => void;
   readonly #queues = {
     grouped: new RequestQueue(transactionsMax, secondBatchMin),
-    keyed: new RequestQueue(keyedMax, 0),
+    keyed: new RequestQueue(keyedMax, 0, keyedEachMax),
   };
   #heldBytes = 0;
 
@@ -104,13 +108,13 @@ export class Recorder {
 
   #run(queue: RequestQueue): void {
     while (queue.mayStart) {
-      queue.running += 1;
-      void this.#commit(queue.takeGroup(), queue).finally(() => {
-        queue.running -= 1;
+      const group = queue.start();
+      void this.#commit(group, queue).finally(() => {
+        queue.ended(group);
         this.#run(queue);
       });
     }
-    if (queue.isEmpty || queue.running >= queue.transactionsMax) return;
+    if (!queue.mayStartLater) return;
     // Even if the first transaction is delayed, the others do not wait long.
     queue.timer ??= setTimeout(() => {
       queue.timer = undefined;
@@ -174,20 +178,30 @@ function together(group: readonly Waiting[]): NewBatch {
 
 /** Requests that are waiting to be committed, and how many transactions may run for them. */
 class RequestQueue {
-  readonly transactionsMax: number;
+  readonly #transactionsMax: number;
   readonly #secondBatchMin: number;
+  readonly #eachMax: number;
   readonly #waiting: Waiting[] = [];
+  readonly #runningOf = new Map<string, number>();
   #events = 0;
-  running = 0;
+  #running = 0;
   timer: NodeJS.Timeout | undefined;
 
-  constructor(transactionsMax: number, secondBatchMin: number) {
-    this.transactionsMax = transactionsMax;
+  /** `eachMax`: how many transactions may run for requests of the same organization. */
+  constructor(transactionsMax: number, secondBatchMin: number, eachMax = transactionsMax) {
+    this.#transactionsMax = transactionsMax;
     this.#secondBatchMin = secondBatchMin;
+    this.#eachMax = eachMax;
   }
 
-  get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+  /** Returns the place of the first request that may start. -1 if there is none. */
+  get #first(): number {
+    if (this.#running >= this.#transactionsMax) return -1;
+    return this.#waiting.findIndex((waiting) => this.#runningFor(waiting) < this.#eachMax);
+  }
+
+  #runningFor(waiting: Waiting): number {
+    return this.#runningOf.get(organizationOf(waiting)) ?? 0;
   }
 
   /**
@@ -195,10 +209,15 @@ class RequestQueue {
    * total.
    */
   get mayStart(): boolean {
-    const [first] = this.#waiting;
-    if (!first || this.running >= this.transactionsMax) return false;
-    if (this.running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
+    const first = this.#waiting[this.#first];
+    if (!first) return false;
+    if (this.#running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
     return this.#events >= this.#secondBatchMin;
+  }
+
+  /** Returns whether one may start after a while, even if none ends. */
+  get mayStartLater(): boolean {
+    return this.#first >= 0;
   }
 
   add(waiting: Waiting): void {
@@ -206,9 +225,29 @@ class RequestQueue {
     this.#events += waiting.batch.events.length;
   }
 
-  takeGroup(): Waiting[] {
+  /** Takes the requests of the next transaction. */
+  start(): Waiting[] {
+    const group = this.#takeGroup();
+    this.#count(group, 1);
+    return group;
+  }
+
+  ended(group: readonly Waiting[]): void {
+    this.#count(group, -1);
+  }
+
+  /** Counts a transaction for the organization of its first request, the only one if it has keys. */
+  #count([first]: readonly Waiting[], change: 1 | -1): void {
+    this.#running += change;
+    const running = this.#runningFor(first!) + change;
+    if (running > 0) this.#runningOf.set(organizationOf(first!), running);
+    else this.#runningOf.delete(organizationOf(first!));
+  }
+
+  #takeGroup(): Waiting[] {
+    const from = this.#first;
     let [events, characters, size] = [0, 0, 0];
-    for (const waiting of this.#waiting) {
+    for (const waiting of this.#waiting.slice(from, from + eventsMax)) {
       const { length } = waiting.batch.events;
       const full =
         waiting.keyed || events + length > eventsMax || characters + waiting.characters > charactersMax;
@@ -217,7 +256,7 @@ class RequestQueue {
       characters += waiting.characters;
       size += 1;
     }
-    return this.#take(size);
+    return this.#take(size, from);
   }
 
   takeLate(): Waiting[] {
@@ -225,9 +264,13 @@ class RequestQueue {
     return this.#take(onTime < 0 ? this.#waiting.length : onTime);
   }
 
-  #take(size: number): Waiting[] {
-    const taken = this.#waiting.splice(0, size);
+  #take(size: number, from = 0): Waiting[] {
+    const taken = this.#waiting.splice(from, size);
     for (const { batch } of taken) this.#events -= batch.events.length;
     return taken;
   }
+}
+
+function organizationOf({ batch }: Waiting): string {
+  return batch.events[0]?.organization_id ?? '';
 }

@@ -136,6 +136,16 @@ describe('a request to record', () => {
     expect(sizes()).toEqual([1]);
   });
 
+  test('does not wait behind the requests of another organization whose idempotency keys are held', () => {
+    const { recorder: it, transactions } = recorder();
+    const keyed = (organization_id: string, key: string) =>
+      void it.record(batch([event({ organization_id, idempotency_key: key })]));
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) keyed('ORG-held', key);
+    expect(transactions).toHaveLength(4);
+    keyed('ORG-other', 'g');
+    expect(transactions).toHaveLength(5);
+  });
+
   test('does not wait long behind others whose idempotency keys are held, and is then refused with Retry-After', async () => {
     const { recorder: it, transactions } = recorder();
     const keyed = (key: string) => it.record(batch([event({ idempotency_key: key })]));
