@@ -19,7 +19,7 @@ export function explainTimeout(socket: Socket | null, url: URL, time: string): F
   if (socket instanceof TLSSocket && socket.getPeerFinished() === undefined)
     return say(
       `${url.host} accepted the connection, but the TLS handshake did not finish within ${time}`,
-      'Check that this port speaks TLS, and that a proxy in front of the receiver is working.',
+      'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
     );
   return say(`no response within ${time}`, 'Store the event, respond with 2xx, then do the slow work.');
 }
@@ -48,7 +48,7 @@ export function explainError(error: NodeJS.ErrnoException, url: URL): ForwardFai
       return message.includes('before secure TLS connection')
         ? say(
             `${url.host} closed the connection during the TLS handshake`,
-            'Check that this port speaks TLS, and that a proxy in front of the receiver is working.',
+            'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
           )
         : say(
             'the receiver closed the connection without a response',

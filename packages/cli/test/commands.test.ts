@@ -302,7 +302,7 @@ describe('deliveries', () => {
     );
     expect(report.endsWith(`Next: posthorn webhooks verify ${webhook.id}\n`)).toBe(true);
     expect(await shown('deliveries', 'list')).toContain(
-      `Deliveries to …${webhook.id.slice(-6)} wait until the webhook is verified. Next: posthorn webhooks verify ${webhook.id}\n`,
+      `Deliveries to …${webhook.id.slice(-6)} are waiting until the webhook is verified. Next: posthorn webhooks verify ${webhook.id}\n`,
     );
   });
 

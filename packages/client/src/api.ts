@@ -313,7 +313,7 @@ export interface Replay {
   id: string;
   /** `cancelled` if the webhook is no longer active. */
   status: 'running' | 'done' | 'cancelled';
-  /** Number of events to send. For very large replays, and if events of the time range are still being recorded, this number is exact only when the replay is done. */
+  /** Number of events to send. For very large replays, and if events in the time range are still being recorded, this number is exact only when the replay is done. */
   total: number;
   /** Number of events that are on their way: their delivery has been created, or was waiting for a retry and is attempted now. */
   done: number;

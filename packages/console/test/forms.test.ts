@@ -138,11 +138,11 @@ describeInBrowser('the forms of the console', async (open) => {
       .getByText(/^whsec_/)
       .innerText();
     await press('Rotate');
-    await inDialog(page).getByText('It is safe to press the button again.').waitFor();
+    await inDialog(page).getByText('You can safely press the button again.').waitFor();
     expect(await inDialog(page).getByText('takes effect when you rotate').count()).toBe(0);
     expect(await page.getByRole('button', { name: '7 days' }).isDisabled()).toBe(true);
     await press('Close');
-    await page.getByText('The new secret may be in effect already.').waitFor();
+    await page.getByText('The new secret may already be in effect.').waitFor();
     await page.getByText(secret).waitFor();
     await press('Rotate again…');
     await press('Rotate again');
@@ -150,7 +150,7 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(await inDialog(page).getByText(secret).count()).toBe(1);
     expect(rotations[1]).toEqual(rotations[0]);
     await press('Done');
-    await page.getByText('may be in effect already').waitFor({ state: 'hidden' });
+    await page.getByText('may already be in effect').waitFor({ state: 'hidden' });
 
     await visit(page, '/webhooks/new', 'New webhook');
     await loseFirst(page, '**/v1/webhooks');

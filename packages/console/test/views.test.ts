@@ -251,7 +251,7 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
     await page
-      .getByText(/receives no events until it is verified\. Posthorn tries again automatically/)
+      .getByText(/receives no events until it is verified\. Posthorn tries up to five more times/)
       .waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
     await tenant.ask('DELETE', `/v1/webhooks/${body.data.id}`);
@@ -454,13 +454,13 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText(/^next due 16 Nov/).waitFor();
     next = null;
     await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
-    await page.getByText('This delivery waits until the webhook is verified.').waitFor();
+    await page.getByText('This delivery is waiting until the webhook is verified.').waitFor();
     await page.getByText('after the webhook is verified', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Open the webhook' }).waitFor();
     await visit(page, `/events/${event.id}`, 'invoice.paid');
-    await page.getByRole('link', { name: 'waits for verification' }).waitFor();
+    await page.getByRole('link', { name: 'waiting for verification' }).waitFor();
     await visit(page, '/deliveries', 'Deliveries');
-    await page.getByRole('link', { name: 'waits for verification' }).click();
+    await page.getByRole('link', { name: 'waiting for verification' }).click();
     await page.getByRole('heading', { name: 'orders-eu' }).waitFor();
     expect(faults).toEqual([]);
   });

@@ -35,8 +35,8 @@ interface Setting<T> {
 
 /** The form of the URL of a database. */
 export const databaseUrlForm =
-  'a URL such as postgres://user:password@host:5432/database with one host, with percent-encoded special characters ' +
-  '(such as %2F for / in the password), and with certificate files that exist';
+  'a URL such as postgres://user:password@host:5432/database with one host. Special characters must be ' +
+  'percent-encoded (such as %2F for / in the password), and certificate files must exist';
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 

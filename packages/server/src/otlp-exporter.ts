@@ -49,7 +49,7 @@ function refuseGrpc(env: Environment): void {
   const name = env[own] ? own : shared;
   if (env[name] !== 'grpc') return;
   throw new ConfigError(
-    `${name}: "grpc" is not supported. Expected http/json, with the port of the collector for HTTP, such as 4318.`,
+    `${name}: "grpc" is not supported. Expected http/json and an endpoint with the collector's HTTP port, such as 4318.`,
   );
 }
 

@@ -179,8 +179,8 @@ async function openDatabase(
 function refuseOtherCell(given: string, stored: string): void {
   if (given === stored) return;
   throw new ConfigError(
-    `POSTHORN_CELL: "${given}" is not the name of this cell. The database in DATABASE_URL belongs to the cell ` +
-      `"${stored}". Correct one of the two settings. To rename a cell, see "Cells" in docs/scale.md.`,
+    `POSTHORN_CELL: "${given}" is not the name of this cell. The database that it uses belongs to the cell ` +
+      `"${stored}". Correct the name, or use the database of the cell "${given}". To rename a cell, see "Cells" in docs/scale.md.`,
   );
 }
 

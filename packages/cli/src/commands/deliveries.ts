@@ -78,7 +78,8 @@ function heldNote(deliveries: readonly Delivery[]): string | undefined {
   const [first] = webhooks;
   if (first === undefined) return undefined;
   const names = webhooks.map(endingOf).join(', ');
-  return `Deliveries to ${names} wait until the webhook is verified. Next: posthorn webhooks verify ${first}`;
+  const verified = webhooks.length === 1 ? 'the webhook is verified' : 'these webhooks are verified';
+  return `Deliveries to ${names} are waiting until ${verified}. Next: posthorn webhooks verify ${first}`;
 }
 
 const columns: readonly Column<Delivery>[] = [

@@ -34,7 +34,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
 export function remedyOf(error: unknown, isAction = false): string | undefined {
   if (isUnreachable(error)) {
     return isAction
-      ? 'It may have taken effect. It is safe to press the button again.'
+      ? 'The action may have taken effect. You can safely press the button again.'
       : 'The console will try again automatically.';
   }
   const problem = problemIn(error);

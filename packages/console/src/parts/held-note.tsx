@@ -8,9 +8,9 @@ export function HeldNote({ webhookId }: { webhookId: string }) {
         to="/webhooks/$webhookId"
         params={{ webhookId }}
         className="link above"
-        title="It waits until the webhook is verified."
+        title="The delivery is waiting until the webhook is verified."
       >
-        waits for verification
+        waiting for verification
       </Link>
     </span>
   );

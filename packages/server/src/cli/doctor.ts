@@ -199,7 +199,7 @@ function permissions({ user, can_create, owner, is_owner }: DatabaseFacts): Find
   if (is_owner === false)
     return problem(
       'permissions',
-      `the tables belong to ${owner}, so ${user} cannot create and drop partitions`,
+      `the tables belong to ${owner}, so ${user} cannot create or drop partitions`,
       `Use ${owner} as the user in DATABASE_URL.`,
     );
   if (can_create) return fine('permissions', `${user} can write and migrate`);

@@ -47,8 +47,8 @@ export const serve: OperatorCommand = {
 
 /**
  * Resolves on the first stop signal. From then on, neither a hanging request nor a start that waits for the database
- * keeps the process alive for longer than `drainMsMax`. Unfinished deliveries are attempted after the restart. SIGHUP means that the terminal was closed, which also stops the embedded
- * database.
+ * keeps the process alive for longer than `drainMsMax`. Unfinished deliveries are attempted after the restart. SIGHUP
+ * means that the terminal was closed, which also stops the embedded database.
  */
 function stopSignal(logger: Logger): Promise<NodeJS.Signals> {
   return new Promise((stop) => {

@@ -77,7 +77,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
 export function explainTlsTimeout(place: string, time: string): Sentences {
   return say(
     `${place} accepted the connection, but the TLS handshake did not finish within ${time}.`,
-    'Check that this port speaks TLS, and that a proxy in front of the receiver is working.',
+    'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
   );
 }
 

@@ -53,7 +53,7 @@ const deliveryFields = {
     nullable(Type.String({ format: 'date-time' }), {
       description:
         'Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null ' +
-        'while the webhook is `unverified`: the delivery, with `final` false, then waits until the webhook is verified.',
+        'while the webhook is `unverified`: the delivery then waits until the webhook is verified, and `final` is false.',
     }),
   ),
 };

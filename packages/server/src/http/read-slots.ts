@@ -30,7 +30,8 @@ export function readLimits(connections: number): ReadLimits {
 
 /**
  * Limits how many reads are in progress at once, so that they cannot take every database connection. Further ones wait,
- * and the organization with the fewest in progress is next. A slot is given back as soon as the response is ready, however slowly it is then read.
+ * and the organization with the fewest in progress is next. A slot is given back as soon as the response is ready,
+ * however slowly the client then reads it.
  */
 export function limitReads(app: FastifyInstance, { total, each, waitMsMax }: ReadLimits): void {
   /** Those with reads in progress or waiting. */

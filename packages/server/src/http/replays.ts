@@ -24,7 +24,7 @@ const ReplaySchema = Type.Object(
     }),
     total: Type.Integer({
       description:
-        'Number of events to send. For very large replays, and if events of the time range are still being ' +
+        'Number of events to send. For very large replays, and if events in the time range are still being ' +
         'recorded, this number is exact only when the replay is done.',
       examples: [120],
     }),
@@ -93,7 +93,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         summary: 'Replay events',
         description:
           "Resends past events that match the webhook's subscription, oldest first. The replay runs in the background. " +
-          'It stays `running` while a transaction that recorded events of the time range is open.',
+          'It stays `running` while a transaction that recorded events in the time range is open.',
         params: webhookParams,
         body: ReplayBody,
         response: { 202: Type.Object({ data: ReplaySchema }) },

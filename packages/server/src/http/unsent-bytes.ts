@@ -52,7 +52,7 @@ function cutOffIfSlow({ raw }: FastifyReply, bytes: number): void {
 function tooMuch(): Problem {
   return new Problem(
     'unavailable',
-    'Too many large responses have not been read yet. Read them, or ask for smaller pages.',
+    'Too many large responses have not been read yet. Read them, or request smaller pages.',
     { headers: { 'Retry-After': '1' } },
   );
 }

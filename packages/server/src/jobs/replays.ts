@@ -5,7 +5,7 @@ import { advanceReplay, nextReplay } from '../storage/replays.js';
 
 const everyMs = 500;
 const defaultPage = 500;
-/** The longest pause of a replay that cannot advance. The first pause takes `everyMs`, and each one is twice as long. */
+/** The longest pause of a replay that cannot advance. The first one lasts `everyMs`, and each further one is twice as long. */
 const pauseMsMax = 10_000;
 
 /** Advances the running replays, which take turns, one page at a time. */

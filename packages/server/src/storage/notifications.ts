@@ -55,7 +55,7 @@ export class NotificationListener {
       if (!this.#isFailing && !this.#stopped)
         this.#logger?.warn(
           { reason },
-          'no notifications can be received; check POSTHORN_DIRECT_DATABASE_URL',
+          'notifications cannot be received; check POSTHORN_DIRECT_DATABASE_URL',
         );
       this.#isFailing = true;
       await client.end().catch(() => undefined);

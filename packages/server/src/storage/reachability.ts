@@ -32,7 +32,7 @@ export class Reachability {
     this.#lostAtMs ??= this.#now();
     this.#logger.error(
       { reason: reasonOf(error) },
-      'the database is read-only; requests that write get 503 and deliveries wait until it accepts writes: ' +
+      'the database is read-only; requests that write get 503, and deliveries wait until it accepts writes: ' +
         'make room if its disk is full, or set DATABASE_URL to the primary if it is a standby',
     );
   }

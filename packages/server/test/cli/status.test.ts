@@ -196,7 +196,7 @@ describe('doctor', () => {
     const { of } = await findings({ DATABASE_URL: asApp });
     expect(of.permissions).toEqual({
       ...{ check: 'permissions', state: 'problem', remedy: `Use ${owner} as the user in DATABASE_URL.` },
-      detail: `the tables belong to ${owner}, so ${role} cannot create and drop partitions`,
+      detail: `the tables belong to ${owner}, so ${role} cannot create or drop partitions`,
     });
     const listed = await command(['token', 'list'], { ...env, DATABASE_URL: asApp });
     expect(listed).toEqual({

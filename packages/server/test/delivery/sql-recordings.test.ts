@@ -57,7 +57,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     const { receiver } = await owner.connect();
     const id = await recordBySql(url, owner);
     expect((await receiver.deliveries.nth(1)).envelope.id).toBe(id);
-    await log.until('no notifications can be received; check POSTHORN_DIRECT_DATABASE_URL');
+    await log.until('notifications cannot be received; check POSTHORN_DIRECT_DATABASE_URL');
     proxy.heal();
     await log.until('notifications are received again');
     expect(log.lines.filter(({ msg }) => msg.includes('notifications'))).toHaveLength(2);

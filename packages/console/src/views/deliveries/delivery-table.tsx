@@ -179,7 +179,9 @@ function Row({
           <span className="wide" title={delivery.event_id}>
             {shortId(delivery.event_id)}
           </span>
-          <span className="narrow">{isHeld(delivery) ? 'waits for verification' : outcomeOf(delivery)}</span>
+          <span className="narrow">
+            {isHeld(delivery) ? 'waiting for verification' : outcomeOf(delivery)}
+          </span>
         </span>
       </td>
       <td className="r-narrow">

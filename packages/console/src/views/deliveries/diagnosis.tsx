@@ -23,7 +23,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   if (isHeld(delivery)) {
     return (
       <div className="note warn">
-        <b>This delivery waits until the webhook is verified.</b>
+        <b>This delivery is waiting until the webhook is verified.</b>
         <p>After that, the attempts continue.</p>
         {latest?.error_detail && <p className="small">Latest attempt: {latest.error_detail}</p>}
         <div className="actions">

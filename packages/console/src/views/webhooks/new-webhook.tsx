@@ -154,10 +154,10 @@ function MayExist({ isSame }: { isSame: boolean }) {
     <div className="note warn" role="alert">
       <b>The webhook may have been created already</b>
       <p>
-        There was no response to the request.{' '}
+        The outcome of the request is unknown.{' '}
         {isSame
           ? 'It is safe to press the button again: there will be only one webhook.'
-          : 'The form has changed since, so the button creates another webhook, and both may receive events.'}
+          : 'You have changed the form since then, so the button creates another webhook, and both may receive events.'}
       </p>
       <div className="actions">
         <Link to="/webhooks" className="btn slim">

@@ -24,7 +24,7 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
           <span className="label">New signing secret</span>
           <SecretBox secret={rotation.secret} />
           <span className="hint">
-            There was no response to the rotation, so the secret may be in effect already. To be sure, rotate
+            The outcome of the rotation is unknown, so the secret may already be in effect. To be sure, rotate
             again in the settings: the secret stays the same. After you reload or close the console, it is not
             shown again.
           </span>

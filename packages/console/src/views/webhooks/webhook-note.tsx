@@ -45,9 +45,9 @@ function Unverified({ webhook }: { webhook: Webhook }) {
         {failure?.remedy ?? 'It must respond to the verification request with exactly 200 within 5 seconds.'}
       </p>
       <p>
-        The webhook receives no events until it is verified. {name} tries again automatically after 1 minute,
-        5 minutes, 30 minutes, 2 hours and 12 hours. Once it is verified, you can replay the events that it
-        missed.
+        The webhook receives no events until it is verified. {name} tries up to five more times, after 1
+        minute, 5 minutes, 30 minutes, 2 hours and 12 hours. Once it is verified, you can replay the events
+        that it missed.
       </p>
       {failure && (
         <p className="small">

@@ -32,7 +32,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
               <b>Signing secret</b>
               <p className="soft small">
                 {rotation
-                  ? 'There was no response to the rotation. The new secret may be in effect already. To be sure, rotate again: the secret stays the same.'
+                  ? 'The outcome of the rotation is unknown. The new secret may already be in effect. To be sure, rotate again: the secret stays the same.'
                   : 'Generate a new one. The old one can stay valid for a while.'}
               </p>
             </div>
