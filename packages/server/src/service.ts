@@ -67,9 +67,12 @@ export async function startService(
     const { cell } = config;
     if (cell !== undefined) {
       const { prefixes: keys } = await openSecretBox(config);
-      await readiness.whenReady(async () =>
-        refuseOtherCell(cell, await writeCell(database, { name: cell, keys })),
-      );
+      await readiness.whenReady(async () => {
+        const { name, before } = await writeCell(database, { name: cell, keys });
+        if (name !== cell) throw otherCell(cell, name);
+        if (before !== undefined && before !== cell)
+          logger.warn({ before, cell }, 'this cell has a new name');
+      });
     }
     const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);
@@ -176,11 +179,10 @@ async function openDatabase(
 }
 
 /** Refuses a name that is not that of the cell: tokens of this node would lead to another cell. */
-function refuseOtherCell(given: string, stored: string): void {
-  if (given === stored) return;
-  throw new ConfigError(
-    `POSTHORN_CELL: "${given}" is not the name of this cell. The database that it uses belongs to the cell ` +
-      `"${stored}". Correct the name, or use the database of the cell "${given}". To rename a cell, see "Cells" in docs/scale.md.`,
+function otherCell(given: string, stored: string): ConfigError {
+  return new ConfigError(
+    `POSTHORN_CELL: "${given}" is not the name of this cell. Nodes of the cell "${stored}" are using this database. ` +
+      `Correct the name, or use the database of the cell "${given}". To rename a cell, stop its nodes first.`,
   );
 }
 

@@ -22,6 +22,7 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     bad: [
       ...['mysql://u:hunter2@db/x', 'db:5432', 'postgres://', 'postgres://u:p w@db/x'],
       ...['postgres://u:p/w@db/x', 'postgres://u:1/2@db/x', 'postgres://u:p#w@db/x', 'postgres://u:1#2@db/x'],
+      ...['postgres://u:1?2@db/x', 'postgres://u:?p@db/x'],
       ...['postgres://u:p@a,b/x', 'postgres://u:p@a:1,b:2/x', 'postgres://u:p@db/x?sslrootcert=/no/such.pem'],
     ],
   },

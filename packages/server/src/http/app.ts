@@ -118,7 +118,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
         : undefined,
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
-  limitReads(app, readLimits(database.use.max));
+  const limits = readLimits(database.use.max);
+  limitReads(app, limits);
   limitUnsentBytes(app);
   installIdempotency(app, database);
   await installOpenApi(app, {
@@ -145,6 +146,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     recorded: options.recorded,
     stopping: options.stopping,
     isStillAllowed: (request) => tokens.allows(bearerText(request)),
+    readsMax: limits.tails,
   });
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);

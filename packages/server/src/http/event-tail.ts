@@ -7,6 +7,7 @@ import type { Position } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
+import { Semaphore } from '../signals/semaphore.js';
 import type { Database } from '../storage/database.js';
 import { endOfStream, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
@@ -32,11 +33,14 @@ export interface TailOptions {
   /** Returns whether the request's token is still valid. Called before every read. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
+  /** How many tails read at once. */
+  readsMax: number;
 }
 
 /** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new Map<string, number>();
+  const reads = new Semaphore(options.readsMax);
   // Tails of one organization that wake together share one read of its horizon.
   const horizons = new Map<string, CoalescedCall<number>>();
   function horizonOf(organizationId: string): CoalescedCall<number> {
@@ -133,10 +137,12 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: options.earliestMs(),
       };
-      const page = await readEventPage(
-        ...([options.database, filter, 'asc', position, batchSize] as const),
-        () => horizonOf(request.token.organization_id).call(),
-        options.readEvents,
+      const page = await reads.run(() =>
+        readEventPage(
+          ...([options.database, filter, 'asc', position, batchSize] as const),
+          () => horizonOf(request.token.organization_id).call(),
+          options.readEvents,
+        ),
       );
       position = page.next ?? position;
       if (page.rows.length > 0) yield page.rows.map(message).join('');

@@ -15,25 +15,28 @@ interface Slots {
 
 export interface ReadLimits {
   /** How many reads are in progress at once. */
-  total: number;
-  /** How many of them belong to one organization. */
-  each: number;
+  reads: number;
+  /** How many tails read at once. */
+  tails: number;
   waitMsMax: number;
 }
 
-/** Returns limits that leave some of the connections to whatever writes, and some to other organizations. */
+/** Returns limits that leave some of the connections to whatever writes. */
 export function readLimits(connections: number): ReadLimits {
-  const total = connections - Math.min(3, Math.floor(connections / 2));
-  // As long as a request waits for a connection.
-  return { total, each: Math.max(1, total - 2), waitMsMax: 2_000 };
+  return {
+    reads: Math.floor(connections / 2),
+    tails: Math.max(1, Math.floor(connections / 5)),
+    // As long as a request waits for a connection.
+    waitMsMax: 2_000,
+  };
 }
 
 /**
- * Limits how many reads are in progress at once, so that they cannot take every database connection. Further ones wait,
- * and the organization with the fewest in progress is next. A slot is given back as soon as the response is ready,
- * however slowly the client then reads it.
+ * Limits how many reads are in progress at once, so that they cannot take every database connection: each uses one at a
+ * time. Further ones wait, and the organization with the fewest in progress is next. A slot is given back as soon as the
+ * response is ready, however slowly the client then reads it.
  */
-export function limitReads(app: FastifyInstance, { total, each, waitMsMax }: ReadLimits): void {
+export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimits): void {
   /** Those with reads in progress or waiting. */
   const organizations = new Map<string, Slots>();
   let taken = 0;
@@ -42,20 +45,24 @@ export function limitReads(app: FastifyInstance, { total, each, waitMsMax }: Rea
   function startNext(): void {
     let fewest: Slots | undefined;
     for (const slots of organizations.values()) {
-      if (slots.waiting.length > 0 && slots.taken < (fewest?.taken ?? each)) fewest = slots;
+      if (slots.waiting.length > 0 && slots.taken < (fewest?.taken ?? reads)) fewest = slots;
     }
     fewest?.waiting.shift()?.();
+  }
+
+  function forgetIfIdle(organization: string, slots: Slots): void {
+    if (slots.taken === 0 && slots.waiting.length === 0) organizations.delete(organization);
   }
 
   function release(organization: string, slots: Slots): void {
     taken -= 1;
     slots.taken -= 1;
-    if (slots.taken === 0 && slots.waiting.length === 0) organizations.delete(organization);
+    forgetIfIdle(organization, slots);
     startNext();
   }
 
   app.decorateRequest('releaseSlot', null);
-  app.addHook('preHandler', (request, _reply, done) => {
+  app.addHook('preHandler', (request, reply, done) => {
     if (!isRead(request)) return done();
     const organization = request.token.organization_id;
     const slots = organizations.get(organization) ?? { taken: 0, waiting: [] };
@@ -63,19 +70,28 @@ export function limitReads(app: FastifyInstance, { total, each, waitMsMax }: Rea
     const start = () => {
       taken += 1;
       slots.taken += 1;
+      organizations.set(organization, slots);
       request.releaseSlot = () => release(organization, slots);
       done();
     };
-    if (taken < total && slots.taken < each) return start();
-    const late = setTimeout(() => {
-      slots.waiting = slots.waiting.filter((one) => one !== next);
-      if (slots.taken === 0 && slots.waiting.length === 0) organizations.delete(organization);
-      done(tooMany());
-    }, waitMsMax);
-    const next = () => {
+    if (taken < reads) return start();
+    const stopWaiting = () => {
       clearTimeout(late);
+      reply.raw.off('close', giveUp);
+      slots.waiting = slots.waiting.filter((one) => one !== next);
+      forgetIfIdle(organization, slots);
+    };
+    const giveUp = () => {
+      stopWaiting();
+      done(tooMany());
+    };
+    const next = () => {
+      stopWaiting();
       start();
     };
+    const late = setTimeout(giveUp, waitMsMax);
+    // Nobody waits for the response of a client that has gone away.
+    reply.raw.once('close', giveUp);
     slots.waiting.push(next);
   });
   app.addHook('onSend', (request, _reply, payload, done) => {

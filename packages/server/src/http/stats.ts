@@ -159,11 +159,11 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
       const scope = await scopeOf(database, tenancy, query.webhook_id);
       const hasEvents = query.webhook_id === undefined && token.scopes.includes('events:read');
       const inScope = { ...counts, scope: tenancy.workspace_id ?? '' };
-      const [deliveries, events, types] = await Promise.all([
-        scope === undefined ? [] : readDeliveryCounts(database, { ...counts, scope }, steps.deliveries),
-        hasEvents ? readEventCounts(database, inScope, steps.events) : undefined,
-        hasEvents ? readFrequentTypes(database, inScope, steps.events, typesMax) : null,
-      ]);
+      // One after another, because a read uses one connection at a time.
+      const deliveries =
+        scope === undefined ? [] : await readDeliveryCounts(database, { ...counts, scope }, steps.deliveries);
+      const events = hasEvents ? await readEventCounts(database, inScope, steps.events) : undefined;
+      const types = hasEvents ? await readFrequentTypes(database, inScope, steps.events, typesMax) : null;
       reply.header('Cache-Control', 'no-store');
       return {
         data: {

@@ -26,7 +26,9 @@ export function limitUnsentBytes(app: FastifyInstance, limits = defaults): void 
 
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = sizeOf(request, payload);
-    if (bytes < countedBytesMin) return done(null, payload);
+    // A client that is gone reads nothing, and its response does not emit `close` again.
+    const isGone = reply.raw.destroyed || reply.raw.socket === null || !reply.raw.socket.writable;
+    if (bytes < countedBytesMin || isGone) return done(null, payload);
     const organization = request.token.organization_id;
     const before = unsent.get(organization) ?? 0;
     // Alone, a response may have any size.

@@ -1,10 +1,10 @@
 import pg from 'pg';
 
 /**
- * A URL without a fragment, whose path is only a database name. If a password contains an unescaped / or #, the driver
+ * A URL without a fragment, whose path is only a database name. If a password contains an unescaped /, ? or #, the driver
  * takes the user for the host.
  */
-const shape = /^postgres(ql)?:\/\/(?=\S)[^\s/?#]*(\/[^\s/?#@]*)?(\?[^\s#]*)?$/;
+const shape = /^postgres(ql)?:\/\/(?=\S)[^\s/?#]*(\/[^\s/?#@]*)?(\?[^\s#@]*)?$/;
 
 /** Returns whether the driver can use this URL. It reads the certificate files that the URL names. */
 export function isDatabaseUrl(text: string): boolean {

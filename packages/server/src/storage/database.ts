@@ -47,6 +47,9 @@ const timedOut = 'Query read timeout';
 /** Statements rely on a new snapshot each, whatever the default of the database is. */
 const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
+/** The limits of the database or the role do not apply to work that may take long. */
+const withoutTimeLimits = 'set local statement_timeout = 0; set local lock_timeout = 0';
+
 /** The condition, in SQL, under which writes are refused: the server is a standby, or someone made it read-only. */
 export const readOnlySql =
   "(pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean)";
@@ -121,9 +124,16 @@ export class Database implements Queryable {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }
 
-  /** Returns whether the database accepts writes. */
+  /** Returns whether the database accepts writes. A setting applies to new sessions only, so one that refuses is closed. */
   async isWritable(): Promise<boolean> {
-    return this.onConnection(acceptsWrites);
+    const client = await this.#connect();
+    let isWritable = false;
+    try {
+      isWritable = await acceptsWrites({ query: (statement) => this.#run(client, statement) });
+      return isWritable;
+    } finally {
+      client.release(!isWritable);
+    }
   }
 
   /**
@@ -176,7 +186,7 @@ export class Database implements Queryable {
           return pooled.query(copy);
         },
       };
-      await client.query({ text: begin });
+      await client.query({ text: hasNoTimeLimit ? `${begin}; ${withoutTimeLimits}` : begin });
       try {
         const result = await work(client);
         committing = true;
@@ -230,7 +240,8 @@ export class Database implements Queryable {
     try {
       const isWritable = await acceptsWrites({ query: (statement) => this.#run(client, statement) });
       this.#reachability.regained(isWritable);
-      return false;
+      // A setting that has changed since applies only to new sessions.
+      return !isWritable;
     } catch {
       return true;
     }

@@ -13,7 +13,7 @@ const eventTable = {
 export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 
 /** A page ends with the event that reaches this size, so that pages that clients read slowly take little memory. */
-const pageBytesMax = 2 * 1024 * 1024;
+const pageBytesMax = 8 * 1024 * 1024;
 
 /** Events that were found for a page. If they are too large for one page, `events` has only the first few. */
 export interface FoundEvents<Event> {

@@ -85,7 +85,10 @@ export async function retireProcess(database: Queryable, process: string): Promi
 
 export async function countOtherNodes(database: Queryable, id: number): Promise<number> {
   const { rows } = await database.query<{ count: number }>({
-    text: 'select count(*) from posthorn.nodes where id <> $1 and alive_until >= clock_timestamp()',
+    text: `
+  select count(*) from posthorn.nodes
+   where id <> $1 and alive_until >= clock_timestamp()
+     and process is distinct from (select process from posthorn.nodes where id = $1)`,
     values: [id],
   });
   return rows[0]!.count;

@@ -1,5 +1,6 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database, Queryable } from './database.js';
+import { countOtherNodes } from './nodes.js';
 
 /** Returns an SQL condition: whether this cell may start work for the organization of a row. */
 export function mayStartWork(alias: string): string {
@@ -15,10 +16,13 @@ export interface Cell {
 }
 
 /**
- * Stores the name of this cell and the key prefixes of its nodes, for moves from other cells, unless another name is
- * stored: a cell keeps its name. Returns the stored name.
+ * Stores the name of this cell and the key prefixes of its nodes, for moves from other cells. While nodes of another
+ * name are running, the cell keeps that name. Returns the stored name, and the one before.
  */
-export async function writeCell(database: Database, { name, keys }: Cell): Promise<string> {
+export async function writeCell(
+  database: Database,
+  { name, keys }: Cell,
+): Promise<{ name: string; before: string | undefined }> {
   return database.transaction(async (client) => {
     // Nodes that start at the same time write one after the other.
     await client.query({ text: 'lock table posthorn.cell in share row exclusive mode' });
@@ -28,9 +32,9 @@ export async function writeCell(database: Database, { name, keys }: Cell): Promi
         text: 'insert into posthorn.cell (name, keys) values ($1, $2)',
         values: [name, keys],
       });
-    else if (stored.name === name)
-      await client.query({ text: 'update posthorn.cell set keys = $1', values: [keys] });
-    return stored?.name ?? name;
+    else if (stored.name === name || (await countOtherNodes(client, 0)) === 0)
+      await client.query({ text: 'update posthorn.cell set name = $1, keys = $2', values: [name, keys] });
+    return { name: (await readCell(client))!.name, before: stored?.name };
   });
 }
 

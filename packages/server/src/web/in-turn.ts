@@ -16,7 +16,7 @@ export function inTurn(handle: RequestListener): RequestListener {
   function start(socket: Socket, queue: Exchange[], [request, response]: Exchange): void {
     response.once('close', () => {
       const next = queue.shift();
-      if (next && !socket.destroyed) start(socket, queue, next);
+      if (next && socket.writable) start(socket, queue, next);
       else waiting.delete(socket);
     });
     handle(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]);

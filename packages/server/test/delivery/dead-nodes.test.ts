@@ -8,6 +8,7 @@ import { NodeLease } from '../../src/delivery/lease.js';
 import type { Queryable } from '../../src/storage/database.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import {
+  countOtherNodes,
   registerNode,
   releaseDeadNodes,
   releaseLeases,
@@ -53,6 +54,7 @@ describe('an ID that a node gave up', () => {
     await recordFor(database, givenUp, 3);
     const current = await registerNode(database, 60_000, process);
     expect((await readStoreFigures(database)).nodes).toBe(2);
+    expect(await countOtherNodes(database, current)).toBe(1);
     const { nodes } = await readOverview(database, 1, undefined);
     expect(nodes.map(({ id }) => id)).toEqual([other, current]);
     expect(await releaseDeadNodes(database, many)).toEqual({ released: 0, overdue: [] });

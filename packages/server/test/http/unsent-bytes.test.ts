@@ -14,13 +14,19 @@ afterAll(() => app.close());
 app.setErrorHandler((error, request, reply) => sendProblem(problemOf(error, 0), request, reply));
 app.decorateRequest('token', null as never);
 app.addHook('onRequest', async (request) => {
-  request.token = { organization_id: request.url } as never;
+  request.token = { organization_id: request.url.split('/')[1] } as never;
 });
 limitUnsentBytes(app, { organizationBytesMax: 1.5 * large.length, bytesMax: 2.5 * large.length });
 app.get('/:organization', async (request, reply) => {
   app.server.emit('sent', request.url);
   return reply.type('text/plain').send(large);
 });
+app.get('/:organization/late', async (_request, reply) => {
+  app.server.emit('asked', reply.raw);
+  await once(app.server, 'answer');
+  return reply.type('text/plain').send(large);
+});
+app.addHook('onSend', async (request) => void (request.url.endsWith('/late') && app.server.emit('ready')));
 const url = await app.listen({ port: 0, host: '127.0.0.1' });
 const statusOf = async (organization: string) => (await ask(`${url}/${organization}`)).status;
 
@@ -50,4 +56,18 @@ test('large responses that nobody reads are limited for each organization and in
     () => statusOf('ORG-b'),
     (status) => status === 200,
   );
+});
+
+test('a response that is ready only after its client has left does not count', async () => {
+  const leaving = await openSocket(url);
+  const asked = once(app.server, 'asked');
+  leaving.write('GET /ORG-left/late HTTP/1.1\r\nHost: x\r\n\r\n');
+  const [response] = await asked;
+  const closed = once(response, 'close');
+  leaving.destroy();
+  await closed;
+  const ready = once(app.server, 'ready');
+  app.server.emit('answer');
+  await ready;
+  expect(await statusOf('ORG-left')).toBe(200);
 });

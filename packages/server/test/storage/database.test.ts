@@ -164,6 +164,30 @@ test('times and snapshots do not depend on the settings of the database', async 
   await fresh.close();
 });
 
+test('a transaction without a time limit has none from the database either', async () => {
+  const { database, url } = await freshDatabase(true);
+  await changeSettings(database, { statement_timeout: '1s', lock_timeout: '1s' });
+  const fresh = new Database({ connectionString: url }, 1);
+  const text =
+    "select current_setting('statement_timeout') || ' ' || current_setting('lock_timeout') as limits";
+  const limits = async (hasNone: boolean) => {
+    const { rows } = await fresh.transaction((client) => client.query<{ limits: string }>({ text }), hasNone);
+    return rows[0]!.limits;
+  };
+  expect([await limits(true), await limits(false)]).toEqual(['0 0', '1s 1s']);
+  await fresh.close();
+});
+
+test('a database that accepts writes again is writable at once, although old sessions do not know it', async () => {
+  const { database, url } = await freshDatabase(true);
+  await changeSettings(database, { default_transaction_read_only: 'on' });
+  const fresh = new Database({ connectionString: url }, 1);
+  expect(await fresh.isWritable()).toBe(false);
+  await changeSettings(database, { default_transaction_read_only: 'off' });
+  expect(await fresh.isWritable()).toBe(true);
+  await fresh.close();
+});
+
 test('a wrong statement does not count as an unreachable database', async () => {
   const error = await database
     .query({ text: 'select nothing from nowhere' })

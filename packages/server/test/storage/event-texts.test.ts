@@ -82,14 +82,14 @@ test.each(['desc', 'asc'] as const)(
   'a page of large events ends early and has more, and the pages together have every event once, %s',
   async (order) => {
     const { database: own } = await freshDatabase();
-    // Only the size that is stored with an event counts, so that this test need not move 7 MiB.
+    // Only the size that is stored with an event counts, so that this test need not move 24 MiB.
     await own.query({ text: "select posthorn.ensure_partition('events', '2024-01-05')" });
     await own.query({
       text: `
   insert into posthorn.events (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type,
                                subject_id, payload, bytes)
   select 'ORG-acme', '2024-01-05T10:00:00Z', 'EVT-' || lpad(n::text, 26, '0'), 'invoice.paid', null, 'user', 'USR-ada',
-         'invoice', 'INV-1', '{}', 900 * 1024
+         'invoice', 'INV-1', '{}', 3 * 1024 * 1024
     from generate_series(1, 8) n`,
     });
     const run: ReadEvents = (work) => work(own);

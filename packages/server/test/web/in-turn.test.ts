@@ -67,3 +67,15 @@ test('what waits on a connection is dropped with it', async () => {
   await closed;
   expect(started.map(({ path }) => path)).toEqual(['/1']);
 });
+
+test('what waits behind a response that closes the connection is not handled', async () => {
+  const { started, url, next } = await startServer();
+  const socket = await openSocket(url);
+  const all = readToEnd(socket);
+  const first = next();
+  socket.write(get('/1') + get('/2'));
+  await first;
+  started[0]!.response.setHeader('Connection', 'close').end();
+  expect((await all).toString().match(/HTTP/g)).toHaveLength(1);
+  expect(started.map(({ path }) => path)).toEqual(['/1']);
+});
