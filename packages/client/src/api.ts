@@ -168,7 +168,7 @@ export interface Delivery {
   delivered_at?: string;
   /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery, with `final` false, then waits until the webhook is verified. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery then waits until the webhook is verified, and `final` is false. */
   next_attempt_at?: string | null;
 }
 
@@ -199,7 +199,7 @@ export interface DeliveryDetail {
   delivered_at?: string;
   /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery, with `final` false, then waits until the webhook is verified. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery then waits until the webhook is verified, and `final` is false. */
   next_attempt_at?: string | null;
   /** All attempts, oldest first. */
   attempt_log: Attempt[];
