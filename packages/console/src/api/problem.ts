@@ -68,8 +68,6 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
       return 'Clear the filters and start again.';
     case 'too_many_webhooks':
       return 'Delete a webhook, or subscribe an existing one to more event types.';
-    case 'webhook_not_active':
-      return 'Activate the webhook in its settings first.';
     case 'webhook_changed':
       return 'Reload the webhook, then try again.';
     case 'rate_limited':
