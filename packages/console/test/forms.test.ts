@@ -166,7 +166,24 @@ describeInBrowser('the forms of the console', async (open) => {
     await press('Create and verify');
     await page.getByRole('link', { name: 'Receiver' }).waitFor();
     expect(await tenant.data('GET', '/v1/webhooks')).toHaveLength(2);
-    expect(unexpected(faults, /net::ERR_/)).toEqual([]);
+
+    await page.route('**/readyz', (route) => route.abort());
+    const { webhook: other } = await tenant.connect(200, { description: 'orders-us' });
+    for (const { id, description } of [webhook, other]) {
+      await loseFirst(page, `**/v1/webhooks/${id}`, 'DELETE');
+      await visit(page, `/webhooks/${id}?tab=settings`, description);
+      await press('Delete…');
+      await inDialog(page).getByRole('textbox').fill(description);
+      await press('Delete');
+      await inDialog(page).getByText('You can safely press the button again.').waitFor();
+      if (id === other.id) break;
+      await press('Delete');
+      await page.getByText('Deleted orders-eu.').waitFor();
+    }
+    // When the service is reachable again, the page is loaded again.
+    await page.unroute('**/readyz');
+    await page.getByText('The webhook was deleted.').waitFor();
+    expect(unexpected(faults, /net::ERR_|status of 404/)).toEqual([]);
   });
 });
 
@@ -174,11 +191,12 @@ describeInBrowser('the forms of the console', async (open) => {
 async function loseFirst(
   page: Page,
   path: string,
+  method = 'POST',
 ): Promise<{ key: string | undefined; body: string | null }[]> {
   const sent: { key: string | undefined; body: string | null }[] = [];
   await page.route(path, async (route) => {
     const request = route.request();
-    if (request.method() !== 'POST') return route.fallback();
+    if (request.method() !== method) return route.fallback();
     sent.push({ key: request.headers()['idempotency-key'], body: request.postData() });
     if (sent.length > 1) return route.fallback();
     await route.fetch();

@@ -134,7 +134,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('button', { name: 'Given up' }).click();
     await page.getByText('2 deliveries selected, 2 not shown').waitFor();
     await page.keyboard.press('r');
-    await page.getByText('2 of these deliveries are hidden by the current filters.').waitFor();
+    await page.getByText('2 of the selected deliveries are hidden by the current filters.').waitFor();
     await page.keyboard.press('Escape');
     await page.goBack();
     await page.getByText('2 deliveries selected', { exact: true }).waitFor();

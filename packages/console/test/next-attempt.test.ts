@@ -2,7 +2,7 @@ import type { Delivery } from '@posthorn/client';
 import { PosthornError } from '@posthorn/client';
 import { describe, expect, it } from 'vitest';
 import { isAboutToChange } from '../src/next-attempt.js';
-import { sentenceOf } from '../src/views/deliveries/redelivery.js';
+import { heldSentenceOf, sentenceOf } from '../src/views/deliveries/redelivery.js';
 
 const now = Date.parse('2026-11-17T13:00:00Z');
 const waiting = (seconds: number | null, status: 'failed' | 'pending' = 'failed') => ({
@@ -34,5 +34,15 @@ describe('a redelivery of a selection', () => {
       '2 deliveries are on the way, 1 may be on the way, 1 was not sent.',
     );
     expect(sentenceOf({ all, sent: [], error: refused })).toBe('Nothing was sent.');
+  });
+
+  it('says what is skipped because its webhook is not verified', () => {
+    expect(heldSentenceOf(1, 3)).toBe(
+      '1 of the selected deliveries is skipped: it is waiting until its webhook is verified.',
+    );
+    expect(heldSentenceOf(2, 3)).toBe(
+      '2 of the selected deliveries are skipped: they are waiting until their webhook is verified.',
+    );
+    expect(heldSentenceOf(2, 2)).toBe('All selected deliveries are waiting until their webhook is verified.');
   });
 });

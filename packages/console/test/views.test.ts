@@ -460,6 +460,12 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/events/${event.id}`, 'invoice.paid');
     await page.getByRole('link', { name: 'waiting for verification' }).waitFor();
     await visit(page, '/deliveries', 'Deliveries');
+    await page.getByLabel('Select all deliveries shown').check();
+    await page.keyboard.press('r');
+    const dialog = page.getByRole('alertdialog', { name: 'Nothing to redeliver' });
+    await dialog.getByText('The selected delivery is waiting until its webhook is verified.').waitFor();
+    expect(await dialog.getByRole('button').allInnerTexts()).toEqual(['Close']);
+    await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('link', { name: 'waiting for verification' }).click();
     await page.getByRole('heading', { name: 'orders-eu' }).waitFor();
     expect(faults).toEqual([]);

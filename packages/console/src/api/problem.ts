@@ -30,12 +30,31 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return !(error instanceof PosthornError) || error.status < 400 || error.status > 499;
 }
 
+/**
+ * Returns whether nothing is known about the outcome of an action, because the service itself did not respond: there was
+ * no response, or a proxy sent one.
+ */
+export function isUnanswered(error: unknown): boolean {
+  if (!(error instanceof PosthornError) || !isOutcomeUnknown(error)) return false;
+  return error.status === 0 || error.code === 'unexpected_response';
+}
+
+/** Says what went wrong. The detail of the client tells developers to check the URL, which users cannot change. */
+export function messageOf(error: unknown): string {
+  if (error instanceof PosthornError && error.code === 'unexpected_response') {
+    return `The response with status ${error.status} did not come from the service.`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Says what to do about a problem. The console repeats what it reads, but never an action. */
 export function remedyOf(error: unknown, isAction = false): string | undefined {
+  if (isAction && isUnanswered(error)) {
+    return 'The action may have taken effect. You can safely press the button again.';
+  }
   if (isUnreachable(error)) {
-    return isAction
-      ? 'The action may have taken effect. You can safely press the button again.'
-      : 'The console will try again automatically.';
+    // If the service responded, its message says whether the action may have taken effect.
+    return isAction ? 'You can safely press the button again.' : 'The console will try again automatically.';
   }
   const problem = problemIn(error);
   if (!problem) return 'Reload the page. If it happens again, report it.';
@@ -49,8 +68,6 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
       return 'Clear the filters and start again.';
     case 'too_many_webhooks':
       return 'Delete a webhook, or subscribe an existing one to more event types.';
-    case 'webhook_not_active':
-      return 'Activate the webhook in its settings first.';
     case 'webhook_changed':
       return 'Reload the webhook, then try again.';
     case 'rate_limited':

@@ -6,7 +6,8 @@ interface ConfirmProps {
   isOpen: boolean;
   onClose: () => void;
   title: string;
-  action: string;
+  /** The label of the button that does it. Undefined if there is nothing to do: the dialog can only be closed. */
+  action: string | undefined;
   /** The label of the button that closes the dialog without the action. */
   cancel?: string;
   isDanger?: boolean;
@@ -77,15 +78,17 @@ function Content({
       {error != null && <ProblemNote error={error} isAction />}
       <div className="actions">
         {!isDone && <AlertDialog.Close className="btn">{cancel}</AlertDialog.Close>}
-        <button
-          type="submit"
-          className={`btn primary ${isDanger ? 'danger' : ''}`}
-          // The second click of a double click must not trigger what the button has come to mean, such as "Done".
-          onClick={(event) => event.detail > 1 && event.preventDefault()}
-          disabled={isBusy || (name !== undefined && asShown(typed) !== asShown(name))}
-        >
-          {action}
-        </button>
+        {action !== undefined && (
+          <button
+            type="submit"
+            className={`btn primary ${isDanger ? 'danger' : ''}`}
+            // The second click of a double click must not trigger what the button has come to mean, such as "Done".
+            onClick={(event) => event.detail > 1 && event.preventDefault()}
+            disabled={isBusy || (name !== undefined && asShown(typed) !== asShown(name))}
+          >
+            {action}
+          </button>
+        )}
       </div>
     </form>
   );

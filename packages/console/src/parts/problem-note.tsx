@@ -1,5 +1,6 @@
+import { PosthornError } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
-import { isUnreachable, problemIn, remedyOf } from '../api/problem';
+import { isUnanswered, isUnreachable, messageOf, problemIn, remedyOf } from '../api/problem';
 import { CopyButton } from './copy-button';
 
 /** An error as the API describes it, with what to do about it and the request ID. */
@@ -15,12 +16,17 @@ export function ProblemNote({
 }) {
   const problem = problemIn(error);
   // The note of an action stays when the service is reachable again.
-  const noResponse = isAction ? 'The outcome is unknown' : 'The service is unreachable';
+  const isUnsure = isAction && isUnanswered(error);
+  const title = error instanceof PosthornError ? error.title : undefined;
   return (
-    <div className={isUnreachable(error) ? 'note warn' : 'note'} role="alert">
-      <b>{isUnreachable(error) ? noResponse : (problem?.title ?? 'Something went wrong')}</b>
+    <div className={isUnsure || isUnreachable(error) ? 'note warn' : 'note'} role="alert">
+      <b>
+        {isUnsure
+          ? 'The outcome is unknown'
+          : (title ?? (isUnreachable(error) ? 'The service is unreachable' : 'Something went wrong'))}
+      </b>
       <p>
-        {error instanceof Error ? error.message : String(error)} {remedyOf(error, isAction)}
+        {messageOf(error)} {remedyOf(error, isAction)}
       </p>
       {problem && problem.errors.length > 1 && (
         <ul>

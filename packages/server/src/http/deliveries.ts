@@ -155,6 +155,6 @@ export function refuseInactive(status: string): void {
   if (status === 'active') return;
   throw new Problem(
     'webhook_not_active',
-    `The webhook is ${status} and receives no events. Activate it first.`,
+    `The webhook is ${status} and receives no events. ${status === 'unverified' ? 'Verify' : 'Activate'} it first.`,
   );
 }

@@ -116,6 +116,9 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect((await move(tenant, webhook.id)).status).toBe(status);
     const answer = await redeliver(tenant, webhook, delivery);
     expect([answer.status, answer.body.code]).toEqual([409, 'webhook_not_active']);
+    expect(answer.body.detail).toMatch(
+      status === 'unverified' ? /Verify it first\.$/ : /Activate it first\.$/,
+    );
     expect(await tenant.webhooksOf({ id: delivery.event_id })).toEqual([webhook.id]);
   });
 

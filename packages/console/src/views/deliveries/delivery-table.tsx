@@ -50,6 +50,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
   const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
   const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const shown = new Map(rows.map((row) => [row.id, row]));
   const shownAndSelected = rows.filter(({ id }) => selected.has(id)).length;
   const searchedTo = query.data?.pages.at(-1)?.searchedTo;
   const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
@@ -133,7 +134,8 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
       )}
       {selected.size > 0 && (
         <RedeliverSelection
-          deliveries={[...selected.values()]}
+          // A row may have changed since it was selected.
+          deliveries={[...selected.values()].map((one) => shown.get(one.id) ?? one)}
           hidden={selected.size - shownAndSelected}
           onDeselect={(sent) => toggle(sent, false)}
         />

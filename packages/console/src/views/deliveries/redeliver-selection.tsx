@@ -5,13 +5,16 @@ import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { plural } from '../../format';
 import { newActionKey } from '../../identifier';
-import { waitsForLast } from '../../next-attempt';
+import { isHeld, waitsForLast } from '../../next-attempt';
 import { Confirm } from '../../parts/confirm';
 import { useSettings } from '../../settings';
 import { say } from '../../toast';
-import { type Redelivery, redeliverAll, sentenceOf } from './redelivery';
+import { heldSentenceOf, type Redelivery, redeliverAll, sentenceOf } from './redelivery';
 
-/** Redelivers the selected deliveries one after another, after showing how many there are. */
+/**
+ * Redelivers the selected deliveries one after another, after showing how many there are. Skips those that wait until
+ * their webhook is verified, because the service would refuse them.
+ */
 export function RedeliverSelection({
   deliveries: selected,
   hidden,
@@ -68,7 +71,10 @@ export function RedeliverSelection({
     setAsking(false);
   }
 
-  const deliveries = redeliver.isPending ? run.all : selected;
+  const sendable = selected.filter((delivery) => !isHeld(delivery));
+  const held = selected.length - sendable.length;
+  const isNothing = sendable.length === 0 && !redeliver.isPending;
+  const deliveries = redeliver.isPending ? run.all : sendable;
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
   const last = deliveries.filter((delivery) => waitsForLast(delivery, waitsMs)).length;
@@ -88,34 +94,46 @@ export function RedeliverSelection({
       <Confirm
         isOpen={isAsking}
         onClose={close}
-        title={`Redeliver ${plural(deliveries.length, 'delivery', 'deliveries')}?`}
-        action={
-          redeliver.isPending
-            ? `${Math.min(run.sent.length + 1, run.all.length)} of ${deliveries.length}…`
-            : 'Redeliver'
+        title={
+          isNothing
+            ? 'Nothing to redeliver'
+            : `Redeliver ${plural(deliveries.length, 'delivery', 'deliveries')}?`
         }
+        action={
+          isNothing
+            ? undefined
+            : redeliver.isPending
+              ? `${Math.min(run.sent.length + 1, run.all.length)} of ${deliveries.length}…`
+              : 'Redeliver'
+        }
+        cancel={isNothing ? 'Close' : 'Cancel'}
         isBusy={redeliver.isPending}
         error={redeliver.error}
-        onConfirm={() => redeliver.mutate(selected)}
+        onConfirm={() => redeliver.mutate(sendable)}
       >
         {redeliver.error && <p>{sentenceOf(run)}</p>}
-        <p>
-          They go to {plural(webhooks, 'webhook')}.{' '}
-          {hidden > 0 &&
-            !redeliver.isPending &&
-            `${hidden} of these deliveries ${hidden === 1 ? 'is' : 'are'} hidden by the current filters. `}
-          {waiting > 0 &&
-            `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now. `}
-          {waiting === 0 && 'For each, a new delivery of the same event is created.'}
-          {waiting > 0 &&
-            waiting < deliveries.length &&
-            'For each of the others, a new delivery of the same event is created.'}
-        </p>
+        {!isNothing && (
+          <p>
+            They go to {plural(webhooks, 'webhook')}.{' '}
+            {waiting > 0 &&
+              `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now. `}
+            {waiting === 0 && 'For each, a new delivery of the same event is created.'}
+            {waiting > 0 &&
+              waiting < deliveries.length &&
+              'For each of the others, a new delivery of the same event is created.'}
+          </p>
+        )}
         {last > 0 && (
           <p>
             For {last} of them, this is the last scheduled attempt. If it fails, the delivery is given up.
           </p>
         )}
+        {hidden > 0 && !redeliver.isPending && (
+          <p>
+            {hidden} of the selected deliveries {hidden === 1 ? 'is' : 'are'} hidden by the current filters.
+          </p>
+        )}
+        {held > 0 && !redeliver.isPending && <p>{heldSentenceOf(held, selected.length)}</p>}
       </Confirm>
     </section>
   );

@@ -23,6 +23,18 @@ export function sentenceOf({ all, sent, error }: Redelivery): string {
   return `${parts.filter(Boolean).join(', ')}.`;
 }
 
+/** Says why deliveries cannot be redelivered, such as `2 of the selected deliveries are skipped: …` */
+export function heldSentenceOf(held: number, selected: number): string {
+  if (held === selected) {
+    return held === 1
+      ? 'The selected delivery is waiting until its webhook is verified.'
+      : 'All selected deliveries are waiting until their webhook is verified.';
+  }
+  return held === 1
+    ? '1 of the selected deliveries is skipped: it is waiting until its webhook is verified.'
+    : `${held} of the selected deliveries are skipped: they are waiting until their webhook is verified.`;
+}
+
 /**
  * Sends the deliveries in turn until one fails or the signal is aborted. A request that is under way then is waited
  * for, so that it is known whether it was sent.

@@ -4,9 +4,11 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
+import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { Confirm } from '../../parts/confirm';
 import { hostOf, webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
+import { isDeletionOpen, keepDeletion } from './open-deletions';
 
 /** Deletes the webhook after the user has typed its name. */
 export function DeleteButton({ webhook }: { webhook: Webhook }) {
@@ -15,7 +17,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const [isAsking, setAsking] = useState(false);
   const name = webhookName(webhook);
   const remove = useAction({
-    mutationFn: () => posthorn.webhooks.delete(webhook.id),
+    mutationFn: () => deleteOrFindDeleted(webhook.id),
     onSuccess: async () => {
       say(`Deleted ${name}.`);
       await navigate({ to: '/webhooks', ignoreBlocker: true });
@@ -53,4 +55,15 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
       </Confirm>
     </>
   );
+}
+
+/** Deletes the webhook. If an earlier request may have done so, it is no failure if the webhook is not found. */
+async function deleteOrFindDeleted(webhookId: string): Promise<void> {
+  try {
+    await posthorn.webhooks.delete(webhookId);
+  } catch (error) {
+    if (isOutcomeUnknown(error)) keepDeletion(webhookId);
+    else if (problemIn(error)?.code === 'not_found' && isDeletionOpen(webhookId)) return;
+    throw error;
+  }
 }

@@ -156,7 +156,7 @@ function MayExist({ isSame }: { isSame: boolean }) {
       <p>
         The outcome of the request is unknown.{' '}
         {isSame
-          ? 'It is safe to press the button again: there will be only one webhook.'
+          ? 'You can safely press the button again: there will be only one webhook.'
           : 'You have changed the form since then, so the button creates another webhook, and both may receive events.'}
       </p>
       <div className="actions">

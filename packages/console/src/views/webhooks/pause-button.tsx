@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
+import { messageOf } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
 import { webhookName } from '../../parts/webhook-tag';
@@ -32,7 +33,7 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
         type="button"
         className="btn primary"
         disabled={change.isPending}
-        onClick={() => change.mutate(undefined, { onError: (error) => say(error.message) })}
+        onClick={() => change.mutate(undefined, { onError: (error) => say(messageOf(error)) })}
       >
         {change.isPending ? 'Verifying…' : 'Activate'}
       </button>

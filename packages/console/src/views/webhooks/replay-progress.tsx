@@ -27,8 +27,9 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
               }
             </b>
             <p>
-              Started <TimeAgo at={created_at} />. You can leave this page. The replay continues, and you can
-              return to this URL to see its progress.
+              Started <TimeAgo at={created_at} />.
+              {status === 'running' &&
+                ' You can leave this page. The replay continues, and you can return to this URL to see its progress.'}
             </p>
           </div>
           <div

@@ -169,6 +169,12 @@ function Form({ webhook }: { webhook: Webhook }) {
           They go to <code>{webhook.url}</code>. A receiver that does not check for duplicate event IDs may
           handle an event twice.
         </p>
+        {onlyFailed && (
+          <p>
+            A delivery that is waiting for a retry is attempted now, which uses up one of its scheduled
+            attempts.
+          </p>
+        )}
       </Confirm>
     </form>
   );

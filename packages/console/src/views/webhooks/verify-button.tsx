@@ -2,6 +2,7 @@ import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
+import { messageOf } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { say } from '../../toast';
 
@@ -27,7 +28,7 @@ export function VerifyButton({
           : 'Not verified. See the reason on this page.',
       );
     },
-    onError: (error) => say(error.message),
+    onError: (error) => say(messageOf(error)),
   });
   return (
     <button

@@ -2,6 +2,7 @@ import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
+import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
 import { Breadcrumb } from '../../parts/breadcrumb';
@@ -13,6 +14,7 @@ import { WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { useShownItem } from '../../shown-item';
 import { DeliveryTable } from '../deliveries/delivery-table';
+import { isDeletionOpen } from './open-deletions';
 import { PauseButton } from './pause-button';
 import { VerifyButton } from './verify-button';
 import { WebhookNote } from './webhook-note';
@@ -36,8 +38,26 @@ export function WebhookDetail() {
       <Breadcrumb>
         <Link to="/webhooks">Webhooks</Link>
       </Breadcrumb>
-      <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>
+      {problemIn(webhook.error)?.code === 'not_found' && isDeletionOpen(webhookId) ? (
+        <Deleted />
+      ) : (
+        <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>
+      )}
     </>
+  );
+}
+
+/** Replaces the page if it is loaded again after the response to the deletion was lost. */
+function Deleted() {
+  return (
+    <div className="note ok" role="status">
+      <b>The webhook was deleted.</b>
+      <div className="actions">
+        <Link to="/webhooks" className="btn slim">
+          All webhooks
+        </Link>
+      </div>
+    </div>
   );
 }
 
