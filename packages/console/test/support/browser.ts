@@ -18,7 +18,7 @@ export const hasChromium = existsSync(chromiumPath);
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumPath,
-    args: ['--no-sandbox', '--process-per-site', '--js-flags=--no-opt', '--in-process-gpu'],
+    args: ['--no-sandbox', '--process-per-site', '--js-flags=--no-opt --no-maglev', '--in-process-gpu'],
   });
 }
 
