@@ -34,7 +34,7 @@ describe('the tail', () => {
     const { posthorn, organization_id, cuts, send } = await cuttable();
     const recorded: string[] = [];
     const seen: string[] = [];
-    const total = 400;
+    const total = 1_000;
     let disconnects = 0;
     const tail = posthorn.events.tail(
       { organization_id },
@@ -53,7 +53,7 @@ describe('the tail', () => {
     }
     for await (const { id } of tail) {
       seen.push(id);
-      if (seen.length % 90 === 0) cuts.at(-1)!.abort();
+      if (seen.length % 225 === 0) cuts.at(-1)!.abort();
       if (seen.length === total) break;
     }
     expect(seen).toEqual(recorded);
