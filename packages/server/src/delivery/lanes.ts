@@ -33,8 +33,6 @@ export class Lanes {
   readonly #ready = new Map<string, Set<Lane>>();
   /** Lanes that start nothing for now: their rate limit is used up, or their webhook is being read or is locked. */
   readonly #held = new Set<Lane>();
-  /** Requests in flight that started while their webhook was not healthy, by organization. */
-  readonly #unhealthy = new Map<string, number>();
   readonly #load: Load = {
     inFlight: 0,
     unhealthy: 0,
@@ -159,20 +157,14 @@ export class Lanes {
     return surplus;
   }
 
-  /**
-   * Removes what no longer fits into memory, unless the webhook responds: a small excess is not worth a write. If it
-   * responds slowly, the excess can be large, and would stay for a long time.
-   */
+  /** Removes what no longer fits into memory, unless the webhook responds: a small excess is not worth a write. */
   #takeExcess(lane: Lane): LeasedDelivery[] {
-    const nowMs = this.#now();
-    const isSlow = conditionOf(lane.observed, nowMs) === 'slow';
-    if (isResponsive(lane.observed) && !isSlow) return [];
-    const { inMemory } = this.#allow(lane, nowMs);
-    if (isSlow && lane.queued <= 2 * inMemory) return [];
+    if (isResponsive(lane.observed)) return [];
+    const { inMemory } = this.#allow(lane, this.#now());
     if (lane.queued <= inMemory && this.#load.unresponsiveBytes <= limits.unresponsiveBytes) return [];
     const kept = this.#load.unresponsiveBytes > limits.unresponsiveBytes ? limits.windowAtStart : inMemory;
     const excess = this.#change(lane, () => lane.takeAllBut(kept));
-    if (excess.length > 0) lane.noteWaiting('many', nowMs);
+    if (excess.length > 0) lane.noteWaiting('many', this.#now());
     return excess;
   }
 
@@ -189,8 +181,6 @@ export class Lanes {
           continue;
         }
         const condition = conditionOf(lane.observed, nowMs);
-        if (condition !== 'healthy' && this.#unhealthyOf(organizationId) >= limits.unhealthySlotsEach)
-          continue;
         if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
           // The window is full. The lane becomes ready again when one of its requests or pauses ends.
           if (lane.occupied >= lane.observed.window) lanes.delete(lane);
@@ -215,21 +205,10 @@ export class Lanes {
     if (!delivery) return undefined;
     const isUnhealthy = condition !== 'healthy';
     this.#load.inFlight += 1;
-    if (isUnhealthy) this.#countUnhealthy(lane, 1);
+    if (isUnhealthy) this.#load.unhealthy += 1;
     lane.observed = started(lane.observed, nowMs);
     lane.pace.begin(nowMs);
     return { lane, delivery, isUnhealthy };
-  }
-
-  #unhealthyOf(organizationId: string): number {
-    return this.#unhealthy.get(organizationId) ?? 0;
-  }
-
-  #countUnhealthy({ organizationId }: Lane, change: 1 | -1): void {
-    this.#load.unhealthy += change;
-    const count = this.#unhealthyOf(organizationId) + change;
-    if (count === 0) this.#unhealthy.delete(organizationId);
-    else this.#unhealthy.set(organizationId, count);
   }
 
   /** Notes how many requests per second the webhook of a turn may get. */
@@ -266,7 +245,7 @@ export class Lanes {
    */
   ended({ lane, isUnhealthy }: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
     this.#load.inFlight -= 1;
-    if (isUnhealthy) this.#countUnhealthy(lane, -1);
+    if (isUnhealthy) this.#load.unhealthy -= 1;
     const nowMs = this.#now();
     this.#change(lane, () => {
       lane.observed = ended(lane.observed, attempt, lane.queued > 0, nowMs);
@@ -296,7 +275,8 @@ export class Lanes {
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {
-    return allow(conditionOf(lane.observed, nowMs), lane.observed, lane, this.#load, lane.pace.limit);
+    const condition = conditionOf(lane.observed, nowMs);
+    return allow(condition, lane.observed, lane, this.#load, lane.pace.limit);
   }
 
   /** Counts the requests of stalled webhooks. Scans every lane, so it does this only when all slots are taken. */

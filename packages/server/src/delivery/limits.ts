@@ -6,7 +6,6 @@ export const limitTable = {
   slots: [1_024, 'requests', 'For all webhooks of a node: more sockets add no throughput.'],
   spareSlots: [512, 'requests', 'Extra slots: one for each slot that a stalled webhook holds.'],
   unhealthySlots: [512, 'requests', 'For all webhooks that are not healthy: the healthy keep half.'],
-  unhealthySlotsEach: [384, 'requests', 'Of those, for one organization: the others keep a quarter.'],
   elasticSlots: [768, 'requests', 'Above this, a healthy webhook falls back to the usual window.'],
   elasticUnhealthySlots: [
     448,
@@ -32,7 +31,6 @@ export const limitTable = {
   laneQueued: [10_000, 'deliveries', 'One second of work for the fastest receiver.'],
   laneBytes: [16 * MiB, 'bytes', 'A quarter of the total: large payloads leave room for others.'],
   laneQueuedNew: [500, 'deliveries', 'Until a webhook responds, the rest stays in the database.'],
-  slowRounds: [2, 'windows', 'A slow webhook needs a second for a window: claims are faster than that.'],
   laneQueuedFailing: [150, 'deliveries', 'One second of attempts for a failing webhook.'],
   pacedSeconds: [10, 's', 'A webhook with a rate limit keeps this much work in memory.'],
   unresponsiveBytes: [

@@ -134,10 +134,7 @@ export function allow(
   load: Load,
   rateLimit: number = Number.POSITIVE_INFINITY,
 ): Allowance {
-  const inMemory = Math.min(
-    inMemoryOf(condition, observed.window, held, load),
-    rateLimit * limits.pacedSeconds,
-  );
+  const inMemory = Math.min(inMemoryOf(condition, held, load), rateLimit * limits.pacedSeconds);
   const room = inMemory - held.queued;
   return {
     inFlight: inFlightOf(condition, observed.window, load),
@@ -168,12 +165,7 @@ export function inFlightOf(
   }
 }
 
-function inMemoryOf(
-  condition: Condition,
-  window: number,
-  held: { queued: number; bytes: number },
-  load: Load,
-): number {
+function inMemoryOf(condition: Condition, held: { queued: number; bytes: number }, load: Load): number {
   const freeBytes = Math.max(0, limits.queuedBytes - load.queuedBytes);
   switch (condition) {
     case 'healthy':
@@ -182,8 +174,7 @@ function inMemoryOf(
       // Half of what the other webhooks leave free, so that some room always remains.
       const others = load.queued - held.queued;
       const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
-      const most = condition === 'slow' ? window * limits.slowRounds : limits.laneQueued;
-      return Math.max(limits.queuedMin, Math.min(most, half));
+      return Math.max(limits.queuedMin, Math.min(limits.laneQueued, half));
     }
     case 'new':
     case 'stalled':

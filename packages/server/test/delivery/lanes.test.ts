@@ -270,29 +270,10 @@ test('webhooks that do not respond use no more than their part of the memory, ho
 test('webhooks that rest after failures do not delay others', () => {
   const rig = new Rig();
   for (const webhook of named(200, 'failing')) rig.add(...many(20, webhook));
-  for (let round = 0; round < 5; round += 1) rig.end('failed');
+  for (let round = 0; round < 4; round += 1) rig.end('failed');
   expect([rig.inFlight.length, rig.lanes.inFlight]).toEqual([0, 0]);
   rig.add(...many(8, 'WHK-new'));
   expect(rig.count('WHK-new')).toBe(8);
-});
-
-test('the webhooks of one organization that are not healthy leave some slots to those of others', () => {
-  const rig = new Rig();
-  for (const webhook of named(200, 'new')) rig.add(...many(20, webhook));
-  expect(rig.lanes.inFlight).toBe(limits.unhealthySlotsEach);
-  rig.add(...many(20, 'WHK-other', { organization_id: 'ORG-other' }));
-  expect(rig.count('WHK-other')).toBe(limits.windowAtStart);
-  rig.end('delivered', 5, (webhook) => webhook !== 'WHK-other');
-  expect(rig.lanes.inFlight).toBeGreaterThan(limits.unhealthySlotsEach);
-});
-
-test('a webhook that turns out to be slow gives back what it would need a long time for', () => {
-  const rig = new Rig();
-  expect(rig.add(...many(limits.laneQueuedNew, 'WHK-1'))).toEqual([]);
-  const surplus = rig.end('delivered', 9_500);
-  const kept = limits.laneQueuedNew - limits.windowAtStart - surplus.length;
-  expect(kept).toBe(limits.queuedMin);
-  expect(rig.lanes.roomToClaim(1, 1).webhooks.get('WHK-1')).toBeLessThanOrEqual(limits.queuedMin);
 });
 
 test('a webhook that rests after failures has no request in flight', () => {
