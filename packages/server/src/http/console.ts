@@ -89,7 +89,7 @@ function indexRoute(app: FastifyInstance, version: string): void {
 /** Serves what the page needs before anyone signs in. Browsers enforce the frame origins, so they are not included. */
 function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
   const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
-  const settings = new StaticContent(
+  const settings = StaticContent.of(
     'application/json; charset=utf-8',
     JSON.stringify({
       name,
@@ -106,7 +106,7 @@ function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Gua
 }
 
 function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
-  const image = logo && new StaticContent(logo.type, logo.bytes);
+  const image = logo && StaticContent.of(logo.type, logo.bytes);
   app.get('/console/logo', { config: open, ...encodedRoute }, async (request, reply) => {
     if (!image) throw new Problem('not_found', 'No logo is set.');
     // Browsers treat an SVG that is opened directly as a page. This policy prevents it from running or loading

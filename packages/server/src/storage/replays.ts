@@ -143,7 +143,8 @@ export interface ReplayKey {
 }
 
 /**
- * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Skips those in `paused`.
+ * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Organizations take turns, and
+ * so do the replays of each. Skips those in `paused`.
  * Returns undefined if no other is running or other nodes are working on all of them.
  */
 export async function nextReplay(

@@ -65,8 +65,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       const given = request.headers['x-request-id'];
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
-    serverFactory: (handle) =>
-      createHttpServer((request, response) => malformed.watch(handle, request, response)),
+    serverFactory: (handle) => createHttpServer(malformed.watch(handle)),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQueryString, maxParamLength, ignoreTrailingSlash: false },

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../domain/problem.js';
 import { problemBody } from './problems.js';
-
-type RequestResponse = Parameters<RequestListener>[1];
 
 /** Responds to input that is not HTTP in the same format as to other errors, then closes the connection. */
 export class MalformedHttp {
   /** The response that each connection waits for, or got last. */
   readonly #latest = new WeakMap<Socket, ServerResponse>();
 
-  /** Handles a request, and remembers which one it is. */
-  watch(handle: RequestListener, request: IncomingMessage, response: RequestResponse): void {
-    this.#latest.set(request.socket, response);
-    handle(request, response);
+  /** Returns a handler that also remembers which response a connection waits for. */
+  watch(handle: RequestListener): RequestListener {
+    return (request, response) => {
+      this.#latest.set(request.socket, response);
+      handle(request, response);
+    };
   }
 
   respond(error: NodeJS.ErrnoException, socket: Socket): void {

@@ -114,7 +114,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
   });
   let text: StaticContent | undefined;
   app.get('/openapi.json', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
-    text ??= new StaticContent('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
+    text ??= StaticContent.of('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
     return text.send(request, reply);
   });
 }

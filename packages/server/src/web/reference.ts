@@ -44,14 +44,14 @@ export function referenceRoutes(app: FastifyInstance): void {
   );
   for (const [name, type] of Object.entries(ownAssets)) {
     const text = readFileSync(new URL(`../../assets/${name}`, import.meta.url), 'utf8');
-    const asset = new StaticContent(type, text);
+    const asset = StaticContent.of(type, text);
     app.get(`/docs/assets/${name}`, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
       asset.send(request, guarded(reply)),
     );
   }
   let page: StaticContent | undefined;
   app.get('/docs', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
-    page ??= new StaticContent('text/html; charset=utf-8', pageOf(app.apiDocument().info.title, scalarName));
+    page ??= StaticContent.of('text/html; charset=utf-8', pageOf(app.apiDocument().info.title, scalarName));
     return page.send(request, guarded(reply));
   });
 }

@@ -2,30 +2,44 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Encodings } from './encodings.js';
 import { etagOf, markEncoding, matchesEtag } from './etag.js';
 
-/** The options of a route that sends static content or a compressed file. */
+/** The options of a route that sends static content. */
 export const encodedRoute = { compress: false as const, onSend: markEncoding };
 
-/**
- * Text, or the bytes of an image, that does not change while the process runs. A browser revalidates it and gets a 304.
- * Its route has the options `encodedRoute`.
- */
-export class StaticContent {
-  readonly #type: string;
-  readonly #encodings: Encodings;
-  readonly #etag: string;
+export interface StaticOptions {
+  type: string;
+  etag: string;
+  cacheControl: string;
+  read: () => Promise<Buffer>;
+}
 
-  constructor(type: string, content: string | Buffer) {
-    const bytes = Buffer.from(content as string);
-    this.#type = type;
-    this.#encodings = new Encodings(type, async () => bytes);
-    this.#etag = etagOf(bytes);
+/** Bytes that do not change while the process runs. Their route has the options `encodedRoute`. */
+export class StaticContent {
+  readonly #options: StaticOptions;
+  readonly #encodings: Encodings;
+
+  constructor(options: StaticOptions) {
+    this.#options = options;
+    this.#encodings = new Encodings(options.type, options.read);
   }
 
+  /** Text, or the bytes of an image. A browser revalidates it and gets a 304. */
+  static of(type: string, content: string | Buffer): StaticContent {
+    const bytes = Buffer.from(content as string);
+    return new StaticContent({
+      type,
+      etag: etagOf(bytes),
+      cacheControl: 'no-cache',
+      read: async () => bytes,
+    });
+  }
+
+  /** Sends the content in the encoding that the client prefers. */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    reply.header('ETag', this.#etag).header('Cache-Control', 'no-cache');
-    if (matchesEtag(request.headers['if-none-match'], this.#etag)) return reply.status(304).send();
+    const { type, etag, cacheControl } = this.#options;
+    reply.header('ETag', etag).header('Cache-Control', cacheControl);
+    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.status(304).send();
     const { bytes, encoding } = await this.#encodings.best(request.headers['accept-encoding']);
     if (encoding) reply.header('Content-Encoding', encoding);
-    return reply.type(this.#type).send(bytes);
+    return reply.type(type).send(bytes);
   }
 }

@@ -1,22 +1,15 @@
 import { once } from 'node:events';
-import { type FastifyRequest, fastify } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { limitReads, type ReadLimits, readLimits } from '../../src/http/read-slots.js';
-import { problemOf, sendProblem } from '../../src/web/problems.js';
-import { afterFile } from '../support/cleanup.js';
 import { ask } from '../support/client.js';
+import { appByOrganization } from '../support/limited-app.js';
 import { openSocket } from '../support/raw-http.js';
 
 /** Starts a listener whose requests end when the test says so. */
 async function startApp(limits: ReadLimits) {
   const handled: { path: string; end: () => void }[] = [];
-  const app = fastify();
-  afterFile(() => app.close());
-  app.setErrorHandler((error, request, reply) => sendProblem(problemOf(error, 0), request, reply));
-  app.decorateRequest('token', null as never);
-  app.addHook('onRequest', async (request) => {
-    request.token = { organization_id: request.url.split('/')[1] } as never;
-  });
+  const app = appByOrganization();
   let count = 0;
   app.addHook('preValidation', (_request, _reply, done) => {
     done();

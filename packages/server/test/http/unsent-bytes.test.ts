@@ -1,21 +1,14 @@
 import { once } from 'node:events';
-import { fastify } from 'fastify';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { limitUnsentBytes } from '../../src/http/unsent-bytes.js';
-import { problemOf, sendProblem } from '../../src/web/problems.js';
 import { ask } from '../support/client.js';
+import { appByOrganization } from '../support/limited-app.js';
 import { openSocket } from '../support/raw-http.js';
 import { eventually } from '../support/tenant.js';
 
 /** More than the system buffers for a connection. */
 const large = 'x'.repeat(16 * 1024 * 1024);
-const app = fastify();
-afterAll(() => app.close());
-app.setErrorHandler((error, request, reply) => sendProblem(problemOf(error, 0), request, reply));
-app.decorateRequest('token', null as never);
-app.addHook('onRequest', async (request) => {
-  request.token = { organization_id: request.url.split('/')[1] } as never;
-});
+const app = appByOrganization();
 limitUnsentBytes(app, { organizationBytesMax: 1.5 * large.length, bytesMax: 2.5 * large.length });
 app.get('/:organization', async (request, reply) => {
   app.server.emit('sent', request.url);
