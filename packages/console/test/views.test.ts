@@ -477,11 +477,13 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     let load = () => {};
-    const isAskedFor = new Promise<void>((asked) => {
-      void page.route(/\/palette-/, (route) => {
-        load = () => void route.continue();
-        asked();
-      });
+    let ask = () => {};
+    const isAskedFor = new Promise<void>((resolve) => {
+      ask = resolve;
+    });
+    await page.route(/\/palette-/, (route) => {
+      load = () => void route.continue();
+      ask();
     });
     await page.keyboard.press('Control+k');
     await isAskedFor;

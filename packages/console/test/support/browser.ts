@@ -57,7 +57,8 @@ function watch(page: Page, origin: string): string[] {
 
 /** Makes a page that has been used as good as new: nothing stored, nothing granted, nobody listening. */
 async function renew(page: Page): Promise<void> {
-  await page.unrouteAll();
+  // A request may still be on its way through a handler. It no longer matters to anybody.
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
   if (page.url() !== 'about:blank') await page.evaluate('sessionStorage.clear(); localStorage.clear()');
   await page.context().clearPermissions();
   await page.goto('about:blank');
