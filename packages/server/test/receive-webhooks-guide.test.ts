@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { verifySnippets } from '../src/http/verify-snippets.js';
 import { sharedService } from './support/service.js';
 import { firstThatRuns, freePort, run, Server, snippet, Workshop } from './support/snippets.js';
 import { eventually, newTenant } from './support/tenant.js';
@@ -12,6 +13,18 @@ const service = await sharedService();
 const workshop = await Workshop.open();
 const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version']);
 const openssl = await firstThatRuns(['openssl'], ['version']);
+
+const source = snippet(page, 'ts', 'createServer(');
+const declaration = snippet(page, 'ts', "'parcel.shipped'");
+const [imported = ''] = declaration.split('\n');
+const use = "export const of = (event: EnvelopeOf<'parcel.shipped'>): string => event.data.carrier;\n";
+const compiled = await workshop.compile({
+  receive: source.replace('listen(3000)', "listen(Number(process.env.PORT), '127.0.0.1')"),
+  misspelt: source.replace('event.data.severity', 'event.data.severty'),
+  readme: snippet('packages/receiver/README.md', 'ts', 'EnvelopeOf'),
+  undeclared: `${imported}\n${use}`,
+  verify: verifySnippets.typescript,
+});
 
 /** Starts a receiver of the guide on a port of ours, subscribes it, and answers what it prints for an event. */
 async function deliverTo(
@@ -32,18 +45,7 @@ async function deliverTo(
   return { recorded, receiver };
 }
 
-describe('the TypeScript receiver in the guide', async () => {
-  const source = snippet(page, 'ts', 'createServer(');
-  const declaration = snippet(page, 'ts', "'parcel.shipped'");
-  const [imported = ''] = declaration.split('\n');
-  const use = "export const of = (event: EnvelopeOf<'parcel.shipped'>): string => event.data.carrier;\n";
-  const compiled = await workshop.compile({
-    receive: source.replace('listen(3000)', "listen(Number(process.env.PORT), '127.0.0.1')"),
-    misspelt: source.replace('event.data.severity', 'event.data.severty'),
-    readme: snippet('packages/receiver/README.md', 'ts', 'EnvelopeOf'),
-    undeclared: `${imported}\n${use}`,
-  });
-
+describe('the TypeScript receiver in the guide', () => {
   test('compiles in strict mode, verifies requests and handles them', async () => {
     expect(compiled.receive).toBe('');
     const port = await freePort();
@@ -85,23 +87,53 @@ describe.runIf(python)(`the receiver of the guide in Python${python ? '' : ' (sk
   });
 });
 
-describe.runIf(openssl)(`the signatures by hand${openssl ? '' : ' (skipped: no openssl)'}`, () => {
-  test.each([secret, whsec, unpadded])('are the real ones, for the secret %s', async (given) => {
-    const tenant = await newTenant(service);
-    const { receiver } = await tenant.connect(200, { secret: given });
-    await tenant.record({ payload: { id: 'INV-ü' } });
-    const { headers, body } = await receiver.deliveries.nth(1);
-    await writeFile(workshop.path('body.json'), body);
-    const printed = async (having: string) => {
-      const line = `cd '${workshop.path('.')}'\n${snippet(page, 'sh', having)}`;
+describe.each([secret, whsec, unpadded])('for a request that is signed with %s', async (given) => {
+  const tenant = await newTenant(service);
+  const { receiver } = await tenant.connect(200, { secret: given });
+  await tenant.record({ payload: { id: 'INV-ü' } });
+  const { headers, body } = await receiver.deliveries.nth(1);
+  const requests = await Workshop.open();
+  await writeFile(requests.path('body.json'), body);
+  await writeFile(requests.path('headers.json'), JSON.stringify(headers));
+
+  /** Runs commands next to the body and the headers of the request, and returns what they print. */
+  const print = async (commands: string, env: Record<string, string> = {}) =>
+    (await run('sh', ['-c', `cd '${requests.path('.')}'\n${commands}`], env)).stdout.trim();
+
+  test('the program in the API reference accepts it, and refuses a changed or old one, in TypeScript', async () => {
+    expect(compiled.verify).toBe('');
+    const { isValid } = await import(workshop.path('verify.js'));
+    expect(isValid(body, headers, given)).toBe(true);
+    expect(isValid(Buffer.concat([body, Buffer.from(' ')]), headers, given)).toBe(false);
+    expect(isValid(body, headers, `${given.slice(0, -2)}xx`)).toBe(false);
+    expect(isValid(body, { ...headers, 'webhook-timestamp': '1700000000' }, given)).toBe(false);
+    expect(isValid(body, {}, given)).toBe(false);
+  });
+
+  test.runIf(python)(
+    `the program in the API reference accepts it, and refuses a changed or old one, in Python${python ? '' : ' (skipped: no python3)'}`,
+    async () => {
+      const program = `${verifySnippets.python}
+import json, sys
+body, headers, secret = open("body.json", "rb").read(), json.load(open("headers.json")), sys.argv[1]
+old = {**headers, "webhook-timestamp": "1700000000"}
+print(is_valid(body, headers, secret), is_valid(body + b" ", headers, secret), is_valid(body, old, secret), is_valid(body, {}, secret))`;
+      await writeFile(requests.path('verify.py'), program);
+      expect(await print(`'${python}' verify.py '${given}'`)).toBe('True False False False');
+    },
+  );
+
+  test.runIf(openssl)(
+    `the commands in the guide and in the API reference print its signatures, with openssl${openssl ? '' : ' (skipped: no openssl)'}`,
+    async () => {
       const env = {
         WEBHOOK_SECRET: given,
         ID: String(headers['webhook-id']),
         TIME: String(headers['webhook-timestamp']),
       };
-      return (await run('sh', ['-c', line], env)).stdout.trim();
-    };
-    expect(await printed('echo "sha256=')).toBe(headers['x-service-signature']);
-    expect(await printed('echo "v1,')).toBe(headers['webhook-signature']);
-  });
+      expect(await print(snippet(page, 'sh', 'echo "sha256='), env)).toBe(headers['x-service-signature']);
+      expect(await print(snippet(page, 'sh', 'echo "v1,'), env)).toBe(headers['webhook-signature']);
+      expect(await print(verifySnippets.shell, { SECRET: given })).toBe(headers['x-service-signature']);
+    },
+  );
 });
