@@ -269,14 +269,6 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL\. Expected /,
     ));
 
-  test('an unreadable catalogue', () =>
-    expectFailure(
-      ['serve'],
-      { POSTHORN_CATALOGUE: '/no/such.json' },
-      /^POSTHORN_CATALOGUE: "\/no\/such.json" cannot be used: /,
-      posthorn,
-    ));
-
   test('a platform token that cannot be stored, before a listener opens', () =>
     expectFailure(
       ['serve'],
@@ -504,7 +496,12 @@ describe('events', () => {
     const newest = recorded.toReversed();
     expect(stdout.match(/EVT-\w+/g)).toEqual(newest);
     expect(stdout).not.toContain('There are more events.');
-    expect((await command([...args, '3'], env, 120)).stdout).toContain('There are more events.');
+  });
+
+  test('list says on a terminal that there are more events than the limit', async () => {
+    const args = ['events', 'list', '--organization', 'ORG-read', '--limit'];
+    expect((await command([...args, '2'], env, 120)).stdout).toContain('There are more events.');
+    expect((await command([...args, '3'], env, 120)).stdout).not.toContain('There are more events.');
   });
 
   test('get finds an event by the ending of its ID, and refuses an ending that several have', async () => {

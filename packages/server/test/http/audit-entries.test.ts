@@ -3,11 +3,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { prepareDemo } from '../../src/demo-data.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import { type AuditRow, auditRows } from '../support/audit.js';
+import { dataDirectory } from '../support/data-directory.js';
+import { freshServiceDatabase } from '../support/database.js';
 import { startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const service = await sharedService();
 const ada = { type: 'user', id: 'USR-ada' };
 const secret = 'a-secret-that-must-not-be-logged';
 let tenant: Tenant;
@@ -195,11 +197,12 @@ describe('every change leaves one entry', () => {
   });
 
   it('creating the demo token at the first start: once, by the operator', async () => {
-    const settings = { dataDir: service.dataDir, cell: 'east' };
+    const { database } = await freshServiceDatabase();
+    const settings = { dataDir: await dataDirectory(), cell: 'east' };
     for (let start = 0; start < 2; start++) {
-      expect(await prepareDemo(service.database, settings, Date.now())).toMatch(/^pht_east\./);
+      expect(await prepareDemo(database, settings, Date.now())).toMatch(/^pht_east\./);
     }
-    const rows = await auditRows(service.database, 'ORG-demo');
+    const rows = await auditRows(database, 'ORG-demo');
     expect(rows).toMatchObject([
       {
         actor: { type: 'operator', id: userInfo().username },
