@@ -30,12 +30,13 @@ const manyEvents = ({ organization }: Tenant, count: number, payload = {}) =>
 interface Outcome {
   status: string;
   attempts: number;
+  error: string | null;
   leased_by: number | null;
 }
 
 async function rowsOf({ organization }: Tenant): Promise<Outcome[]> {
   const { rows } = await service.database.query<Outcome>({
-    text: 'select status, attempts, leased_by from posthorn.deliveries where organization_id = $1',
+    text: 'select status, attempts, error, leased_by from posthorn.deliveries where organization_id = $1',
     values: [organization],
   });
   return rows;
@@ -120,6 +121,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
       (all) => all.length === total && all.every(({ status }) => status === 'failed'),
     );
     expect(rows.filter(({ attempts }) => attempts > 0)).toHaveLength(onTheWire);
+    expect(rows.every(({ error }) => error === 'disabled')).toBe(true);
     expect(receiver.deliveries.count).toBe(onTheWire);
     expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
   });
