@@ -380,7 +380,7 @@ describe('the cost of a claim', () => {
       await pagesOf(database, node, 40, 40);
       return pagesOf(database, node, 40, 40);
     };
-    expect(await pages(200)).toBeLessThan(2 * (await pages(10)));
+    expect(await pages(500)).toBeLessThan(2 * (await pages(10)));
   });
 
   test('of 100 retries does not grow with the number due', async () => {
