@@ -56,6 +56,12 @@ async function waiting(owner: Tenant): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
+const nothingInMemory = () =>
+  eventually(
+    () => inMemory(service.platformUrl),
+    ({ inFlight, queued }) => inFlight === 0 && queued === 0,
+  );
+
 const isNone = (found: readonly unknown[]) => found.length === 0;
 
 describe('a webhook that gets more than a node keeps in memory for it', () => {
@@ -70,10 +76,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     onTestFinished(async () => {
       standstill.end(receiver, 200);
       // The next test counts what is in flight.
-      await eventually(
-        () => inMemory(service.platformUrl),
-        ({ inFlight, queued }) => inFlight === 0 && queued === 0,
-      );
+      await nothingInMemory();
     });
     const path = `/v1/webhooks/${webhook.id}`;
     const waits = await waiting(owner);
@@ -127,14 +130,15 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
   });
 
   test('and is deleted, gets none of it, and nothing is left', async () => {
-    const { owner, standstill, receiver, path, onTheWire, waits, total } = await overloaded(larger);
+    const { owner, standstill, receiver, path, onTheWire, waits } = await overloaded(larger);
     expect(waits.length).toBeGreaterThan(low.alignDeliveries);
     expect((await owner.ask('DELETE', path)).status).toBe(204);
     await eventually(() => waiting(owner), isNone);
     standstill.end(receiver, 500);
+    await nothingInMemory();
     await eventually(
       () => rowsOf(owner),
-      (all) => all.length === total && all.every(({ status }) => status === 'cancelled'),
+      (all) => all.every(({ status }) => status === 'cancelled'),
     );
     expect(receiver.deliveries.count).toBe(onTheWire);
   });
