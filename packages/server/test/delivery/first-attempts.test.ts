@@ -1,13 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { retireNodes } from '../../src/storage/nodes.js';
 import { event, record } from '../support/client.js';
-import { type DeliveryRow, deliveryRows, handoffSizes } from '../support/deliveries.js';
+import { type DeliveryRow, deliveryRows } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
-import { serve } from '../support/process.js';
 import type { Received } from '../support/receiver.js';
-import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
 const timeoutMs = 10_000;
@@ -16,9 +12,9 @@ beforeAll(async () => {
   service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: `${timeoutMs}ms` });
 });
 
-const recordTogether = (owner: Tenant, count: number, on: { platformUrl: string } = owner.service) => {
+const recordTogether = (owner: Tenant, count: number) => {
   const events = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
-  return record({ ...owner.service, platformUrl: on.platformUrl }, ...events);
+  return record(owner.service, ...events);
 };
 
 async function rowsOf(owner: Tenant): Promise<DeliveryRow[]> {
@@ -28,7 +24,6 @@ async function rowsOf(owner: Tenant): Promise<DeliveryRow[]> {
 
 const deliveryOf = ({ headers }: Received) => String(headers['x-service-delivery']);
 const eventOf = ({ envelope }: Received) => envelope.id as string;
-const count = (ids: readonly string[], id: string) => ids.filter((one) => one === id).length;
 
 describe('a delivery during its first attempt', () => {
   async function held() {
@@ -105,51 +100,4 @@ describe('a delivery during its first attempt', () => {
     await owner.settled(webhook, 6, ({ status }) => status === 'success');
     expect(receiver.deliveries.count).toBe(6);
   });
-});
-
-test('a node is killed with a partly settled hand-off: another node attempts the rest, and only the rest', async () => {
-  const settings = {
-    POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
-    POSTHORN_DELIVERY_TIMEOUT: '3s',
-  };
-  const survivor = await startTestService({ ...settings, POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
-  const node = await serve({
-    ...{ ...settings, DATABASE_URL: survivor.databaseUrl, POSTHORN_DATA_DIR: survivor.dataDir },
-    ...{ POSTHORN_PLATFORM_TOKEN: platformToken, POSTHORN_EGRESS_ALLOW: '127.0.0.0/8' },
-  });
-  const owner = await newTenant(survivor);
-  const answered: string[] = [];
-  const { receiver } = await owner.connect((response: ServerResponse, request: Received) => {
-    if (answered.length === 3) return;
-    answered.push(eventOf(request));
-    response.end();
-  });
-  const recorded = await recordTogether(owner, 8, node);
-  const settled = await eventually(
-    () => rowsOf(owner),
-    (rows) => rows.length === 3,
-  );
-  expect(await handoffSizes(survivor.database)).toEqual([8]);
-  const { rows: holders } = await survivor.database.query<{ leased_by: number }>({
-    text: 'select leased_by from posthorn.handoffs',
-  });
-
-  node.process.kill('SIGKILL');
-  await node.process.ended;
-  receiver.onDelivery = 200;
-  // `nodes.test.ts` waits until a lease has lapsed.
-  await retireNodes(
-    survivor.database,
-    holders.map(({ leased_by }) => leased_by),
-  );
-  const rows = await eventually(
-    () => rowsOf(owner),
-    (all) => all.length === 8 && all.every(({ status }) => status === 'success'),
-  );
-  expect(rows).toEqual(expect.arrayContaining(settled));
-  expect(rows.every(({ attempts }) => attempts === 1)).toBe(true);
-  expect(rows.map(({ event_id: id }) => id).sort()).toEqual(recorded.map(({ id }) => id).sort());
-  const requests = receiver.deliveries.all.map(eventOf);
-  for (const id of answered) expect(count(requests, id)).toBe(1);
-  expect(await handoffSizes(survivor.database)).toEqual([]);
 });

@@ -30,12 +30,13 @@ const manyEvents = ({ organization }: Tenant, count: number, payload = {}) =>
 interface Outcome {
   status: string;
   attempts: number;
+  error: string | null;
   leased_by: number | null;
 }
 
 async function rowsOf({ organization }: Tenant): Promise<Outcome[]> {
   const { rows } = await service.database.query<Outcome>({
-    text: 'select status, attempts, leased_by from posthorn.deliveries where organization_id = $1',
+    text: 'select status, attempts, error, leased_by from posthorn.deliveries where organization_id = $1',
     values: [organization],
   });
   return rows;
@@ -55,6 +56,12 @@ async function waiting(owner: Tenant): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
+const nothingInMemory = () =>
+  eventually(
+    () => inMemory(service.platformUrl),
+    ({ inFlight, queued }) => inFlight === 0 && queued === 0,
+  );
+
 const isNone = (found: readonly unknown[]) => found.length === 0;
 
 describe('a webhook that gets more than a node keeps in memory for it', () => {
@@ -69,10 +76,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     onTestFinished(async () => {
       standstill.end(receiver, 200);
       // The next test counts what is in flight.
-      await eventually(
-        () => inMemory(service.platformUrl),
-        ({ inFlight, queued }) => inFlight === 0 && queued === 0,
-      );
+      await nothingInMemory();
     });
     const path = `/v1/webhooks/${webhook.id}`;
     const waits = await waiting(owner);
@@ -120,6 +124,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
       (all) => all.length === total && all.every(({ status }) => status === 'failed'),
     );
     expect(rows.filter(({ attempts }) => attempts > 0)).toHaveLength(onTheWire);
+    expect(rows.every(({ error }) => error === 'disabled')).toBe(true);
     expect(receiver.deliveries.count).toBe(onTheWire);
     expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
   });
@@ -130,6 +135,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     expect((await owner.ask('DELETE', path)).status).toBe(204);
     await eventually(() => waiting(owner), isNone);
     standstill.end(receiver, 500);
+    await nothingInMemory();
     await eventually(
       () => rowsOf(owner),
       (all) => all.every(({ status }) => status === 'cancelled'),

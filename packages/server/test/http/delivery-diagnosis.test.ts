@@ -36,7 +36,6 @@ describe.concurrent('a failed attempt', () => {
       'Send fewer or shorter headers',
     ],
     ['switches protocols', switchesProtocols, '(status 101)', 'Respond with a final status'],
-    ['does not respond', hangs, 'No response within 1 s.', 'Store the event, respond with 2xx'],
     ['responds 404', 404, 'There is no handler for POST /hook', 'Correct the path'],
     [
       'responds 500',
@@ -96,6 +95,25 @@ describe.concurrent('a failed attempt', () => {
     expect(log[0]).toEqual(detail.attempt_log[0]);
     expect(log[1].error_detail).toBe(`Nothing is listening on ${host}.`);
     expect(log[2]).not.toHaveProperty('error_detail');
+  });
+});
+
+describe.concurrent('an attempt whose time is up', () => {
+  it('has no http_status, and the error timeout, if there was no response', async () => {
+    const { detail } = await failedWith(hangs);
+    expect(detail).toMatchObject({ status: 'failed', http_status: null, error: 'timeout' });
+    expect(detail.duration_ms).toBeGreaterThan(900);
+    const [attempt] = detail.attempt_log;
+    expect(attempt.error_detail).toContain('No response within 1 s.');
+    expect(attempt.remedy).toContain('Store the event, respond with 2xx');
+  });
+
+  it('has the received status if only the body had not ended', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect((response) => response.writeHead(200).write('and so on'));
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    expect(delivery).toMatchObject({ status: 'success', http_status: 200, error: null });
   });
 });
 

@@ -16,6 +16,21 @@ afterAll(() => caller.end());
 const subscribe = async (tenant: Tenant, fields: Record<string, unknown>) =>
   tenant.webhook(await startReceiver(), fields);
 
+/** Returns a function that creates an organization with a webhook of each name, the first time that it is called. */
+function once(all: string[], fieldsOf: (name: string) => Record<string, unknown>) {
+  const create = async () => {
+    const tenant = await newTenant(service);
+    const names = new Map<string, string>();
+    for (const name of all) names.set((await subscribe(tenant, fieldsOf(name))).id, name);
+    return { tenant, names };
+  };
+  let created: ReturnType<typeof create> | undefined;
+  return () => {
+    created ??= create();
+    return created;
+  };
+}
+
 /** Records an event in the transaction of the caller. */
 function recordBySql(tenant: Tenant, type: string, workspace: string | null): Promise<{ id: string }> {
   return caller
@@ -43,21 +58,24 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
     expect(await tenant.webhooksOf(await recordOne(tenant, 'invoice.paid', null))).toEqual([own.id]);
   });
 
+  const ofWorkspaces = once(['everywhere', 'WS-1', 'WS-2'], (name) =>
+    name === 'everywhere' ? {} : { workspace_id: name },
+  );
+
   it.each([
     ['WS-1', ['everywhere', 'WS-1']],
     ['WS-2', ['everywhere', 'WS-2']],
     ['WS-3', ['everywhere']],
     [null, ['everywhere']],
   ])('of the workspace %s goes to %j', async (workspace, expected) => {
-    const tenant = await newTenant(service);
-    const ids = new Map<string, string>();
-    for (const name of ['everywhere', 'WS-1', 'WS-2']) {
-      const fields = name === 'everywhere' ? {} : { workspace_id: name };
-      ids.set((await subscribe(tenant, fields)).id, name);
-    }
+    const { tenant, names } = await ofWorkspaces();
     const matched = await tenant.webhooksOf(await recordOne(tenant, 'invoice.paid', workspace));
-    expect(matched.map((id) => ids.get(id)).sort()).toEqual(expected.sort());
+    expect(matched.map((id) => names.get(id)).sort()).toEqual(expected.sort());
   });
+
+  const ofTypes = once(['*', 'invoice.*', 'invoice.paid', 'agent.*', 'agent.run.started'], (name) => ({
+    event_types: [name],
+  }));
 
   it.each([
     ['invoice.paid', ['*', 'invoice.*', 'invoice.paid']],
@@ -66,13 +84,9 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
     ['agent.policy_violated', ['*', 'agent.*']],
     ['task.created', ['*']],
   ])('of the type %s goes to webhooks that subscribe to %j', async (type, expected) => {
-    const tenant = await newTenant(service);
-    const ids = new Map<string, string>();
-    for (const name of ['*', 'invoice.*', 'invoice.paid', 'agent.*', 'agent.run.started']) {
-      ids.set((await subscribe(tenant, { event_types: [name] })).id, name);
-    }
+    const { tenant, names } = await ofTypes();
     const matched = await tenant.webhooksOf(await recordOne(tenant, type, 'WS-1'));
-    expect(matched.map((id) => ids.get(id)).sort()).toEqual(expected.sort());
+    expect(matched.map((id) => names.get(id)).sort()).toEqual(expected.sort());
   });
 
   it('goes once to a webhook that subscribes to it twice', async () => {

@@ -145,14 +145,16 @@ describe('a delivery', () => {
   it('has the same bytes and ids on every attempt, each signed again and counted', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500);
-    const event = await tenant.record({ payload: { amount: 1.5, note: 'ü' } });
+    const payload = '{"zebra":1,"amount":12345678901234567890.10,"2":"b","1":"a","ü":"\u{1F600}"}';
+    const id = await recordPayload(tenant, payload);
     await receiver.deliveries.nth(5);
     const [first, ...later] = receiver.deliveries.all;
+    expect(first!.body.toString().endsWith(`,"data":${payload}}`)).toBe(true);
     for (const { body } of later) expect(body.equals(first!.body)).toBe(true);
     const of = (name: string) => receiver.deliveries.all.map(({ headers }) => headers[name]);
     expect(of('x-service-attempt')).toEqual(['1', '2', '3', '4', '5']);
     expect(new Set(of('x-service-delivery')).size).toBe(1);
-    expect(new Set(of('webhook-id'))).toEqual(new Set([event.id]));
+    expect(new Set(of('webhook-id'))).toEqual(new Set([id]));
     for (const { body, headers } of receiver.deliveries.all) {
       expect(verify(body, headers, webhook.secret, { requireTimestamp: true }).ok).toBe(true);
     }
@@ -168,7 +170,7 @@ describe('a delivery', () => {
     expect([delivery.attempts, delivery.http_status, receiver.deliveries.count]).toEqual([3, 204, 3]);
   });
 
-  it.each([200, 201, 202, 204, 206, 299])('counts as delivered with %i', async (status) => {
+  it.each([200, 204, 299])('counts as delivered with %i', async (status) => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect(status);
     await tenant.record();

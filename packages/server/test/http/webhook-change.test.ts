@@ -248,6 +248,12 @@ describe('PATCH status: active', () => {
 });
 
 describe('PATCH', () => {
+  const connect = async () => {
+    const tenant = await newTenant(service);
+    return { tenant, ...(await tenant.connect()) };
+  };
+  let unchanged: ReturnType<typeof connect> | undefined;
+
   it.each([
     ['nothing at all', {}, ''],
     ['an unknown field', { name: 'mine' }, '/name'],
@@ -260,8 +266,8 @@ describe('PATCH', () => {
     ['a URL that is none', { url: 'nonsense' }, '/url'],
     ['an address that is not public', { url: 'https://10.0.0.1/' }, '/url'],
   ])('is 422 for %s, and changes nothing', async (_name, body, pointer) => {
-    const tenant = await newTenant(service);
-    const { webhook } = await tenant.connect();
+    unchanged ??= connect();
+    const { tenant, webhook } = await unchanged;
     const before = await tenant.data('GET', pathOf(webhook));
     const answer = await patch(tenant, webhook, body);
     expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([422, pointer]);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type ClaimBounds, type Claimed, claim } from '../../src/storage/claims.js';
 import type { Queryable } from '../../src/storage/database.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
@@ -89,7 +90,7 @@ export async function recordFor(
 ): Promise<RecordedBatch> {
   const recorded = await recordBatch(database, batch(eventsOf('ORG-acme', count)), roomOf(node));
   const at = Date.now();
-  while (Date.now() === at);
+  while (Date.now() === at) await delay(1);
   return recorded;
 }
 

@@ -136,7 +136,7 @@ export async function inMemory(platformUrl: string): Promise<{ queued: number; i
 export class Standstill {
   readonly #held: ServerResponse[] = [];
 
-  readonly answering: Answering = (response) => {
+  readonly answering = (response: ServerResponse): void => {
     this.#held.push(response);
   };
 

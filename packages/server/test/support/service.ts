@@ -70,7 +70,7 @@ async function startShared(): Promise<Shared> {
   const service = await start(dataDir, {
     DATABASE_URL: await createDatabase('partitioned'),
     // Longer than the run: a failed delivery stays as the test left it.
-    POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
+    POSTHORN_RETRY_SCHEDULE: '1h,2h,3h,4h',
   });
   const { useFakeTimers } = vi;
   vi.useFakeTimers = () => {
