@@ -408,40 +408,6 @@ describe('the cursor', () => {
     expect(await listIds({ ...query, cursor: empty.body.meta.cursor }, newcomer)).toEqual([one!.id]);
   });
 
-  it('gives an asc reader every event exactly once while writers commit out of order', async () => {
-    const subject = freshSubject();
-    const writers = 8;
-    const each = 12;
-    let left = writers;
-    const written = Promise.all(
-      Array.from({ length: writers }, async () => {
-        const ids: string[] = [];
-        for (let count = 0; count < each; count += 1) {
-          ids.push(...idsOf(await record(service, event({ subject }), event({ subject }))));
-        }
-        left -= 1;
-        return ids;
-      }),
-    );
-    const seen: string[] = [];
-    let cursor: string | undefined;
-    for (let isLast = false; !isLast; ) {
-      isLast = left === 0;
-      for (let hasMore = true; hasMore; ) {
-        const { body } = await list({
-          ...{ subject_id: subject.id, order: 'asc', limit: 10 },
-          ...(cursor && { cursor }),
-        });
-        seen.push(...idsOf(body.data));
-        cursor = body.meta.cursor;
-        hasMore = body.meta.has_more;
-      }
-    }
-    const all = (await written).flat();
-    expect(seen).toHaveLength(all.length);
-    expect(new Set(seen)).toEqual(new Set(all));
-  });
-
   describe('issued for other filters or another order', () => {
     const query: Record<string, string> = {
       workspace_id: 'WS-1',

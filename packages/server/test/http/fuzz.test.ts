@@ -244,6 +244,8 @@ describe('whatever the request, each endpoint responds only as documented', () =
   });
 
   const runs = Math.max(8, Math.ceil(360 / targets.length));
+  // A HEAD request runs the handler that the GET requests of the same path test.
+  const headRuns = 3;
   it.each(targets.map((target) => [`${target.operation.method} ${target.operation.path}`, target] as const))(
     '%s',
     async (_name, target) => {
@@ -252,7 +254,7 @@ describe('whatever the request, each endpoint responds only as documented', () =
         fc.asyncProperty(requestTo(target), async (request) => {
           expectDocumented(request, await send(request), statuses);
         }),
-        { numRuns: runs },
+        { numRuns: target.operation.method === 'HEAD' ? headRuns : runs },
       );
     },
   );

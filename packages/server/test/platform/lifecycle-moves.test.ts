@@ -107,17 +107,21 @@ describe('every creation of the table', () => {
 });
 
 describe('moves that the table does not have', () => {
-  test.each(forbidden)('$resource that are $status: $move is 409 and changes nothing', async (pair) => {
-    const { resource, lifecycle, status, move } = pair;
+  const refused = forbidden.filter(({ moves }) => moves.length > 0);
+  const named = refused.map((each) => ({ ...each, names: each.moves.join(', ') }));
+  test.each(named)('$resource that are $status: $names are 409 and change nothing', async (each) => {
+    const { resource, lifecycle, status, moves } = each;
     const { organization } = await newTenant(service);
     const stranger = new Platform(service, organization);
     const { id } = await stranger.bring(resource, status);
     const before = await stranger.traces();
 
-    const answer = await stranger.post(`${resource}/${id}/${move}`, moveBody(lifecycle, move));
-    expect([answer.status, answer.body.code]).toEqual([409, 'move_not_allowed']);
-    expect(answer.body.detail).toContain(` is ${status}, `);
-    expect(answer.body.possible_moves).toEqual(possibleMoves(lifecycle, status));
+    for (const move of moves) {
+      const answer = await stranger.post(`${resource}/${id}/${move}`, moveBody(lifecycle, move));
+      expect([move, answer.status, answer.body.code]).toEqual([move, 409, 'move_not_allowed']);
+      expect(answer.body.detail).toContain(` is ${status}, `);
+      expect(answer.body.possible_moves).toEqual(possibleMoves(lifecycle, status));
+    }
     expect(await stranger.traces()).toEqual(before);
   });
 });

@@ -21,13 +21,12 @@ export const transitions = resources.flatMap(([resource, lifecycle]) =>
   transitionsOf(lifecycle).map((transition) => ({ resource, lifecycle, ...transition })),
 );
 
-/** What a status does not allow: every pair that is not in the table. */
+/** Every status of every resource, and the moves that the table does not have for it. */
 export const forbidden = resources.flatMap(([resource, lifecycle]) =>
-  statusesOf(lifecycle).flatMap((status) =>
-    Object.entries(lifecycle.moves)
-      .filter(([, { transitions }]) => !(status in transitions))
-      .map(([move]) => ({ resource, lifecycle, status, move })),
-  ),
+  statusesOf(lifecycle).map((status) => ({
+    ...{ resource, lifecycle, status },
+    moves: Object.keys(lifecycle.moves).filter((move) => !(status in lifecycle.moves[move]!.transitions)),
+  })),
 );
 
 /** The smallest body that a schema accepts, or one with all it knows, of the examples in it. */
