@@ -1,5 +1,5 @@
-import type { BrowserContextOptions, Page, Route } from 'playwright-core';
-import { expect, it } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
 import { ask } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -13,7 +13,7 @@ const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] 
 
 describeInBrowser('the views of the console', async (open) => {
   const service = await sharedService();
-  const watched = (options?: BrowserContextOptions) => open(service.publicUrl, options);
+  const watched = () => open(service.publicUrl);
   const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
   const clipboard = async (page: Page) => String(await page.evaluate('navigator.clipboard.readText()'));
 
@@ -80,6 +80,7 @@ describeInBrowser('the views of the console', async (open) => {
     await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
     await page.goto(link(tenant.token));
+    const widths = [320, 721, 901, 1181];
     for (const [path, heading] of [
       ['', '1 webhook needs attention'],
       ['/events', 'Events'],
@@ -93,7 +94,7 @@ describeInBrowser('the views of the console', async (open) => {
     ] as const) {
       await visit(page, path, heading);
       await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
-      for (const width of [320, 721, 901, 1024, 1181]) {
+      for (const width of widths) {
         await page.setViewportSize({ width, height: 740 });
         // A chart is drawn again only after its new width has been observed.
         const scrollWidth = () => page.evaluate('document.documentElement.scrollWidth');
@@ -102,46 +103,9 @@ describeInBrowser('the views of the console', async (open) => {
         const widths = await cells.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
         expect(Math.min(999, ...widths), `${path} at ${width}`).toBeGreaterThan(width === 320 ? 80 : 130);
       }
+      // The next view starts with the width that this one ends with, because each change draws the page again.
+      widths.reverse();
     }
-    expect(faults).toEqual([]);
-  });
-
-  it('have fields on a phone that it does not zoom in on', async () => {
-    const tenant = await newTenant(service, { scopes });
-    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
-    await tenant.record();
-    await tenant.settled(webhook, 1);
-    const { page, faults } = await watched();
-    await page.setViewportSize({ width: 390, height: 844 });
-    const sizes = () =>
-      page
-        .locator('select, textarea, input:not([type="checkbox"])')
-        .evaluateAll((all) =>
-          all.map((one) => Number.parseFloat(one.ownerDocument.defaultView!.getComputedStyle(one).fontSize)),
-        );
-    await page.goto(`${service.publicUrl}/console`);
-    await page.getByLabel('Token').waitFor();
-    expect(Math.min(...(await sizes()))).toBe(16);
-    await page.goto(link(tenant.token));
-    for (const [path, heading] of [
-      ['/events', 'Events'],
-      ['/webhooks', 'Webhooks'],
-      ['/webhooks/new', 'New webhook'],
-      [`/webhooks/${webhook.id}?tab=test`, 'orders-eu'],
-      [`/webhooks/${webhook.id}/replay`, 'Replay events'],
-      ['/deliveries', 'Deliveries'],
-      ['/event-types?type=invoice.paid', 'invoice.paid'],
-      ['/audit', 'Audit log'],
-    ] as const) {
-      await visit(page, path, heading);
-      await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
-      expect(Math.min(...(await sizes())), path).toBe(16);
-    }
-    await page.getByRole('button', { name: 'Search' }).click();
-    await page.getByRole('combobox', { name: 'Go to' }).fill('zzzz');
-    await page.getByText('Nothing matches.').waitFor();
-    await expectAccessible(page, 'a palette without results', '[role="dialog"]');
-    expect(Math.min(...(await sizes()))).toBe(16);
     expect(faults).toEqual([]);
   });
 
@@ -303,7 +267,10 @@ describeInBrowser('the views of the console', async (open) => {
     const tenant = await newTenant(service, { scopes: ['events:read', 'webhooks:read', 'webhooks:write'] });
     const { webhook } = await tenant.connect(200);
     const event = await tenant.record();
-    const { page, faults } = await watched({ timezoneId: 'Asia/Tokyo', colorScheme: 'light' });
+    const { page, faults } = await watched();
+    const devTools = await page.context().newCDPSession(page);
+    onTestFinished(() => devTools.detach());
+    await devTools.send('Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' });
     await page.goto(link(tenant.token, '/token'));
     await page.getByText(tenant.organization).first().waitFor();
     const rights = page.locator('.facts-row');
@@ -346,27 +313,24 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(`${service.publicUrl}/console`);
     await page.getByRole('alert').nth(1).waitFor();
     expect(await page.locator('.skeleton').count()).toBe(0);
-    await page.evaluate('sessionStorage.clear()');
-    await page.reload();
-    await page.getByRole('heading', { name: 'Sign in with a token' }).waitFor();
-    await expectAccessible(page, 'the sign-in');
     expect(unexpected(faults, /status of (404|500)/)).toEqual([]);
   });
 
   it('show the start of a long payload, and more of it on request', async () => {
     const tenant = await newTenant(service, { scopes });
-    const lines = Array.from({ length: 9_000 }, (_, index) => ({ line: index }));
+    const text = 'x'.repeat(50);
+    const lines = Array.from({ length: 1_000 }, (_, index) => ({ text, line: index }));
     const event = await tenant.record({ payload: { id: 'INV-1', lines } });
     const { page, faults } = await watched();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.goto(link(tenant.token, `/events/${event.id}`));
     const payload = page.locator('pre');
-    await payload.getByText(/^Showing 50,000 of 1\d\d,\d{3} characters/).waitFor();
-    expect(await payload.textContent()).not.toContain('8999');
+    await payload.getByText(/^Showing 50,000 of \d\d,\d{3} characters/).waitFor();
+    expect(await payload.textContent()).not.toContain('999');
     await page.getByRole('button', { name: 'Copy the payload' }).click();
-    await expect.poll(() => clipboard(page)).toMatch(/8999}\]}$/);
+    await expect.poll(() => clipboard(page)).toMatch(/999}\]}$/);
     await payload.getByRole('button', { name: 'Show more' }).click();
-    await payload.getByText('8999', { exact: true }).waitFor();
+    await payload.getByText('999', { exact: true }).waitFor();
     expect(await payload.getByRole('button').count()).toBe(0);
     expect(faults).toEqual([]);
   });

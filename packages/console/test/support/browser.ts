@@ -84,10 +84,10 @@ export function unexpected(faults: readonly string[], expected: RegExp): string[
 }
 
 /**
- * Opens a page in the browser of a file: the one that its tests share, because the first load of a page takes three
- * times the CPU of later ones, or a page of its own if there are options.
+ * Opens the page that the tests of a file share, because the first load of a page takes three times the CPU of later
+ * ones.
  */
-type OpenPage = (origin: string, options?: BrowserContextOptions) => Promise<Watched>;
+type OpenPage = (origin: string) => Promise<Watched>;
 
 /** Describes what the built console does in a browser; without a browser, the title says why it is skipped. */
 export function describeInBrowser(title: string, define: (open: OpenPage) => Promise<void>): void {
@@ -101,8 +101,7 @@ export function describeInBrowser(title: string, define: (open: OpenPage) => Pro
       shared = await (await browser.newContext({ viewport })).newPage();
     });
     afterAll(() => browser?.close());
-    await define(async (origin, options) => {
-      if (options) return watchedPage(browser, origin, options);
+    await define(async (origin) => {
       await renew(shared);
       return { page: shared, faults: watch(shared, origin) };
     });
