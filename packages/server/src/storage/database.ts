@@ -219,7 +219,7 @@ export class Database implements Queryable {
     } catch (error) {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
       broken = isUnreachable(error) || isCopying();
-      if (isRefusedWrite(error)) this.#refused(error);
+      if (isRefusedWrite(error)) this.#refused(error, client);
       else if (broken && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;
@@ -247,8 +247,8 @@ export class Database implements Queryable {
     }
   }
 
-  #refused(error: Error): void {
-    this.#reachability?.refusedWrite(error);
+  #refused(error: Error, client: pg.PoolClient): void {
+    this.#reachability?.refusedWrite(error, (client as unknown as SessionClient).openedAtMs);
     if (this.#reachability) markReported(error);
   }
 

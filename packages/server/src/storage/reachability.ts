@@ -9,6 +9,7 @@ export class Reachability {
   readonly #now: () => number;
   #lostAtMs: number | undefined;
   #isReadOnly = false;
+  #writableAtMs = Number.NEGATIVE_INFINITY;
   #askedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(logger: Logger, now: () => number = () => performance.now()) {
@@ -25,9 +26,13 @@ export class Reachability {
     );
   }
 
-  /** Notes that the database refused to write. Until it accepts writes again, a statement that succeeds says nothing. */
-  refusedWrite(error: Error): void {
-    if (this.#isReadOnly) return;
+  /**
+   * Notes that the database refused to write. Until it accepts writes again, a statement that succeeds says nothing.
+   * A refusal in a session that was opened before the database accepted writes again says nothing either, because a
+   * session keeps its settings.
+   */
+  refusedWrite(error: Error, openedAtMs: number): void {
+    if (this.#isReadOnly || openedAtMs <= this.#writableAtMs) return;
     this.#isReadOnly = true;
     this.#lostAtMs ??= this.#now();
     this.#logger.error(
@@ -49,6 +54,7 @@ export class Reachability {
     if (this.#lostAtMs === undefined || (this.#isReadOnly && !isWritable)) return;
     const seconds = Math.round((this.#now() - this.#lostAtMs) / 100) / 10;
     const state = this.#isReadOnly ? 'writable' : 'reachable';
+    if (this.#isReadOnly) this.#writableAtMs = this.#now();
     this.#lostAtMs = undefined;
     this.#isReadOnly = false;
     this.#logger.warn({ seconds }, `the database is ${state} again`);

@@ -14,6 +14,8 @@ interface StartupClient extends pg.Client {
 
 /** A connection whose settings do not depend on those of the database and the role. */
 export class SessionClient extends (pg.Client as unknown as new (config?: pg.ClientConfig) => StartupClient) {
+  readonly openedAtMs = performance.now();
+
   override getStartupConf(): Record<string, string> {
     return { ...super.getStartupConf(), ...settings };
   }

@@ -80,7 +80,8 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     });
     const path = `/v1/webhooks/${webhook.id}`;
     const waits = await waiting(owner);
-    expect(waits.length).toBeGreaterThanOrEqual(size);
+    // The second recording finds as much room as the first requests have made.
+    expect(waits.length).toBeGreaterThanOrEqual(size - limits.windowAtStart);
     return { owner, standstill, receiver, recorded, path, onTheWire, waits, total: 2 * size };
   }
 

@@ -1,10 +1,13 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allowPauses, Database, databaseLimits } from '../../src/storage/database.js';
 import { isUnreachable } from '../../src/storage/database-errors.js';
+import { Reachability } from '../../src/storage/reachability.js';
 import { afterFile } from '../support/cleanup.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
+import { Log } from '../support/log.js';
 import { eventually } from '../support/tenant.js';
 
 let database: Database;
@@ -185,6 +188,26 @@ test('a database that accepts writes again is writable at once, although old ses
   expect(await fresh.isWritable()).toBe(false);
   await changeSettings(database, { default_transaction_read_only: 'off' });
   expect(await fresh.isWritable()).toBe(true);
+  await fresh.close();
+});
+
+test('a database that accepts writes again is not reported as read-only because of an old session', async () => {
+  const { database, url } = await freshDatabase(true);
+  await changeSettings(database, { default_transaction_read_only: 'on' });
+  const log = new Log();
+  const fresh = new Database({ connectionString: url }, 2, new Reachability(pino({}, log)));
+  const write = { text: 'create table written ()' };
+  const used = fresh.onConnection(async (old) => {
+    await expect(fresh.query(write)).rejects.toThrow('read-only');
+    await changeSettings(database, { default_transaction_read_only: 'off' });
+    await fresh.query({ text: 'select' });
+    await old.query(write);
+  });
+  await expect(used).rejects.toThrow('read-only');
+  expect(log.warnings).toEqual([
+    expect.stringContaining('the database is read-only'),
+    'the database is writable again',
+  ]);
   await fresh.close();
 });
 
