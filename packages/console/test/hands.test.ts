@@ -311,7 +311,7 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('is accessible in its dialogs, its palette and its empty states', async () => {
+  it('is accessible in its dialogs, its palette and its empty states, which need no scrolling', async () => {
     const tenant = await newTenant(service, { scopes });
     const { page, faults } = await watched();
     await page.goto(link(tenant.token));
@@ -325,6 +325,7 @@ describeInBrowser('the console at work', async (open) => {
     ] as const) {
       await visit(page, path, heading);
       await page.locator('.empty').first().waitFor();
+      expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight'), path).toBe(0);
       // The rest of a list is the same as when it is not empty.
       await expectAccessible(page, `empty ${path}`, path === '' ? 'main' : '.empty');
     }
