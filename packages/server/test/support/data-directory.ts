@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
@@ -45,7 +45,9 @@ export function preparedDirectory(): Promise<string> {
 /** A prepared data directory whose server syncs every commit to the disk, as the product's does. */
 export async function durableDirectory(): Promise<string> {
   const directory = await preparedDirectory();
-  await rm(join(await pgdataOf(directory), 'postgresql.auto.conf'));
+  const settings = join(await pgdataOf(directory), 'postgresql.auto.conf');
+  const lines = (await readFile(settings, 'utf8')).split('\n');
+  await writeFile(settings, lines.filter((line) => !line.startsWith('fsync')).join('\n'));
   return directory;
 }
 
