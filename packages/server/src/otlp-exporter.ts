@@ -1,5 +1,4 @@
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
-
 import { ConfigError } from './config.js';
 
 type Environment = Record<string, string | undefined>;

@@ -5,16 +5,16 @@ import { openSecretBox } from '../keys.js';
 import { connectionsOf, requestConnections } from '../membership.js';
 import { Database } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
-import { isConnectFailure, isUnreachable } from '../storage/database-errors.js';
+import { isConnectFailure, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { compareSchema } from '../storage/migrate.js';
 import { locksOf } from '../storage/partitions.js';
 import { type Cell, readCell } from '../storage/relocations.js';
 import { unknownSettings } from '../unknown-settings.js';
-import { reasonOf, tlsAdvice } from './connect-advice.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { checkOtherDatabases } from './other-databases.js';
+import { tlsAdvice } from './tls-advice.js';
 
 const clockMsMax = 1_000;
 

@@ -2,11 +2,11 @@ import { type Command, CommandFailure, type Context, type Section, UsageError } 
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
 import { DataDirectoryUnusable } from '../keys.js';
 import { ProcessesFailed } from '../processes/failure.js';
-import { isConnectFailure, isForbidden, isUnreachable } from '../storage/database-errors.js';
+import { isConnectFailure, isForbidden, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
 import { IncompatibleDatabase, MigrationFailed } from '../storage/migrate.js';
-import { reasonOf, tlsAdvice } from './connect-advice.js';
+import { tlsAdvice } from './tls-advice.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {

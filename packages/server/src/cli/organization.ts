@@ -10,12 +10,12 @@ import { abortMove } from '../relocation-abort.js';
 import { RelocationRefused } from '../relocation-refused.js';
 import type { Reencrypt } from '../storage/arrivals.js';
 import { Database } from '../storage/database.js';
-import { isConnectFailure, isUnreachable } from '../storage/database-errors.js';
+import { isConnectFailure, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { isDatabaseUrl } from '../storage/database-url.js';
 import { isMigrated } from '../storage/migrate.js';
 import { MoveTakenOver } from '../storage/relocations.js';
-import { reasonOf, tlsAdvice } from './connect-advice.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
+import { tlsAdvice } from './tls-advice.js';
 import { withDatabase } from './with-database.js';
 
 /** The variable with the keys of the other cell, if they differ. */

@@ -1,9 +1,9 @@
 import type { Config } from '../config.js';
 import { Database } from '../storage/database.js';
 import { readDatabaseIdentity } from '../storage/database-checks.js';
-import { isConnectFailure, isUnreachable } from '../storage/database-errors.js';
-import { reasonOf, tlsAdvice } from './connect-advice.js';
+import { isConnectFailure, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { type Finding, fine, problem } from './finding.js';
+import { tlsAdvice } from './tls-advice.js';
 
 /** Checks the databases of POSTHORN_DIRECT_DATABASE_URL and POSTHORN_READ_DATABASE_URL, if they are set. */
 export async function* checkOtherDatabases(primary: Database, config: Config): AsyncGenerator<Finding> {

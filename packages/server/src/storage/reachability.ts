@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { reasonOf } from './database-errors.js';
 
 /** How often a read-only database is asked whether it accepts writes again. */
 const askEveryMs = 1_000;
@@ -59,9 +60,4 @@ export class Reachability {
     this.#isReadOnly = false;
     this.#logger.warn({ seconds }, `the database is ${state} again`);
   }
-}
-
-/** Returns what went wrong. Node gives no message if a name has several addresses and none accepts the connection. */
-function reasonOf(error: Error): string {
-  return error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
 }

@@ -28,28 +28,12 @@ const longest = [
   'server/test/http/openapi-components.test.ts',
 ];
 
-/**
- * The files that end the shared service of their worker, for example because they fake timers. When they start first,
- * there is none yet, and their worker does not have to start another one.
- */
-const withoutSharedService = [
-  'client/test/slow-tail.test.ts',
-  'server/test/delivery/claimer.test.ts',
-  'server/test/delivery/directory.test.ts',
-  'server/test/delivery/guard.test.ts',
-  'server/test/platform/recorder.test.ts',
-  'server/test/signals/semaphore.test.ts',
-  'server/test/delivery/sql-recordings.test.ts',
-];
-
-const order = [...withoutSharedService, ...longest];
-
-/** Starts the files without the shared service first, then those that take longest, then the others in the usual order. */
+/** Starts the files that take longest first, then the others in the usual order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const place = order.findIndex((file) => moduleId.endsWith(`/packages/${file}`));
-      return place === -1 ? order.length : place;
+      const place = longest.findIndex((file) => moduleId.endsWith(`/packages/${file}`));
+      return place === -1 ? longest.length : place;
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
   }

@@ -15,8 +15,3 @@ export function tlsAdvice(error: unknown, source: string): string | undefined {
     return `Turn on TLS in PostgreSQL, or remove the TLS parameters, such as sslmode, from ${source}.`;
   return undefined;
 }
-
-/** Returns why connecting failed. Node gives no message if a name has several addresses and none of them accepts. */
-export function reasonOf({ message, code }: NodeJS.ErrnoException): string {
-  return message || (code ?? 'no reason was given');
-}
