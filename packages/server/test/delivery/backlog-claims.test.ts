@@ -15,6 +15,7 @@ import {
   handoffSizes,
   idsOf,
   many,
+  nextMillisecond,
   openDeliveries,
   recordFor,
   roomOf,
@@ -68,6 +69,7 @@ describe('a claim', () => {
         event({ workspace_id: `WS-${index}`, payload: { n: `ü${n}-${index}` } }),
       );
       recorded.push(...(await recordBatch(database, batch(events))).events);
+      await nextMillisecond();
     }
     const waited = await openDeliveries(database);
     const { deliveries, more, nextMs } = await claimFor(database, node);

@@ -80,8 +80,8 @@ export const eventsOf = (organization_id: string, count: number) =>
   Array.from({ length: count }, () => event({ organization_id, payload: { filler: 'ü' } }));
 
 /**
- * Records so many events of ORG-acme for a node that has room for all of them; null: for no node. Resolves in the next
- * millisecond: recordings of the same one have no order.
+ * Records so many events of ORG-acme for a node that has room for all of them; null: for no node. The next recording
+ * sorts after this one.
  */
 export async function recordFor(
   database: Queryable,
@@ -89,9 +89,14 @@ export async function recordFor(
   count: number,
 ): Promise<RecordedBatch> {
   const recorded = await recordBatch(database, batch(eventsOf('ORG-acme', count)), roomOf(node));
+  await nextMillisecond();
+  return recorded;
+}
+
+/** Resolves in the next millisecond: recordings of the same one have no order. */
+export async function nextMillisecond(): Promise<void> {
   const at = Date.now();
   while (Date.now() === at) await delay(1);
-  return recorded;
 }
 
 /** Claims for a node that has plenty of room, but for what is given. */
