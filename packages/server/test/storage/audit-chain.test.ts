@@ -215,12 +215,12 @@ test('a log is intact while others write to it', async () => {
     while (writing) await append(50);
   };
   const written = write();
-  const reports = [];
-  for (let turn = 0; turn < 10; turn++) reports.push(await verifyChain(database, organization));
+  const reports = [await verifyChain(database, organization)];
+  const hasGrown = () => reports.at(-1)!.entries > reports[0]!.entries;
+  while (reports.length < 10 || !hasGrown()) reports.push(await verifyChain(database, organization));
   writing = false;
   await written;
   expect(reports.map(({ fault }) => fault)).toEqual(reports.map(() => undefined));
-  expect(reports.at(-1)!.entries).toBeGreaterThan(reports[0]!.entries);
 });
 
 test('verifying a log ends, however much is being written to it', async () => {
