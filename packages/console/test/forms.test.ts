@@ -167,6 +167,18 @@ describeInBrowser('the forms of the console', async (open) => {
     await page.getByRole('link', { name: 'Receiver' }).waitFor();
     expect(await tenant.data('GET', '/v1/webhooks')).toHaveLength(2);
 
+    await tenant.record();
+    await visit(page, `/webhooks/${webhook.id}/replay?only_failed=0`, 'Replay events');
+    const replays = await loseFirst(page, '**/replay');
+    await press('Replay…');
+    await press('Replay');
+    await inDialog(page).getByText('You can safely press the button again.').waitFor();
+    await press('Cancel');
+    await press('Replay…');
+    await press('Replay');
+    await page.getByText('Done: 1 event is on its way.').waitFor();
+    expect(replays[1]).toEqual(replays[0]);
+
     await page.route('**/readyz', (route) => route.abort());
     const { webhook: other } = await tenant.connect(200, { description: 'orders-us' });
     for (const { id, description } of [webhook, other]) {

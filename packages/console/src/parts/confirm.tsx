@@ -55,6 +55,8 @@ function Content({
     <form
       onSubmit={(event) => {
         event.preventDefault();
+        // React passes the event on to the form that the dialog is written in, which would be submitted too.
+        event.stopPropagation();
         onConfirm();
       }}
     >

@@ -1,13 +1,13 @@
 import type { CreatedWebhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useRef, useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { isOutcomeUnknown, isUnreachable, problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
-import { newActionKey, newSecret } from '../../identifier';
+import { newSecret } from '../../identifier';
 import { Breadcrumb } from '../../parts/breadcrumb';
 import { CodeBlock } from '../../parts/code-block';
 import { Forbidden } from '../../parts/forbidden';
@@ -16,6 +16,7 @@ import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { Unsaved } from '../../parts/unsaved';
 import { usePermission, useToken } from '../../permission';
+import { useRequestKey } from '../../request-key';
 import { productName, useSettings } from '../../settings';
 import { typedInto } from '../../typed';
 import { keepFreshSecret } from './fresh-secret';
@@ -61,8 +62,7 @@ function Form() {
   // The receiver may have it already.
   const [secret] = useState(() => kept?.secret ?? newSecret());
   const [sampled, setSampled] = useState(wanted);
-  // The same request, sent twice, must not create two webhooks. A changed form is a new request.
-  const keys = useRef(new Map<string, string>());
+  const keyOf = useRequestKey();
   const [unsure, setUnsure] = useState<WebhookDraft | undefined>();
 
   function send(submitted: WebhookDraft): Promise<CreatedWebhook> {
@@ -73,10 +73,7 @@ function Form() {
       ...fieldsOf(submitted),
       secret,
     };
-    const text = JSON.stringify(body);
-    const key = keys.current.get(text) ?? newActionKey();
-    keys.current.set(text, key);
-    return posthorn.webhooks.create(body, { idempotencyKey: key });
+    return posthorn.webhooks.create(body, { idempotencyKey: keyOf(body) });
   }
 
   const create = useAction({

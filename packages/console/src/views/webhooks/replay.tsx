@@ -1,13 +1,12 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { useFieldValue } from '../../field-value';
 import { formatCount, formatExact, plural } from '../../format';
-import { newActionKey } from '../../identifier';
 import { Breadcrumb } from '../../parts/breadcrumb';
 import { Confirm } from '../../parts/confirm';
 import { Forbidden } from '../../parts/forbidden';
@@ -18,6 +17,7 @@ import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { zone } from '../../preferences';
 import { rangeChoices } from '../../range';
+import { useRequestKey } from '../../request-key';
 import { useStore } from '../../store';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
 import { ReplayProgress } from './replay-progress';
@@ -66,7 +66,7 @@ function Form({ webhook }: { webhook: Webhook }) {
   const shownZone = useStore(zone);
   const [openedMs] = useState(() => Date.now());
   const [isAsking, setAsking] = useState(false);
-  const key = useRef(newActionKey());
+  const keyOf = useRequestKey();
   const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
   const to = search.to ?? new Date(openedMs).toISOString();
   const onlyFailed = search.only_failed !== '0';
@@ -76,12 +76,10 @@ function Form({ webhook }: { webhook: Webhook }) {
     enabled: !isBackward,
   });
   const start = useAction({
-    mutationFn: () =>
-      posthorn.webhooks.replay(
-        webhook.id,
-        { from, to, only_failed: onlyFailed },
-        { idempotencyKey: key.current },
-      ),
+    mutationFn: () => {
+      const body = { from, to, only_failed: onlyFailed };
+      return posthorn.webhooks.replay(webhook.id, body, { idempotencyKey: keyOf(body) });
+    },
     onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
   });
   const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
@@ -92,7 +90,6 @@ function Form({ webhook }: { webhook: Webhook }) {
       className="form replay"
       onSubmit={(event) => {
         event.preventDefault();
-        key.current = newActionKey();
         start.reset();
         setAsking(true);
       }}
