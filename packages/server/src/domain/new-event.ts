@@ -60,6 +60,7 @@ export const NewEventSchema = Type.Object(
   { title: 'NewEvent', additionalProperties: false },
 );
 
+/** The faults of a batch that are listed. After them, only the first fault of each event is. */
 const faultsMax = 100;
 const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validateSchema: false });
 
@@ -93,8 +94,8 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
   return (events) => {
     const faults: Fault[] = [];
     for (const [index, event] of events.entries()) {
-      faults.push(...below(`/${index}`, checkOne(event)));
-      if (faults.length >= faultsMax) return faults.slice(0, faultsMax);
+      const room = Math.max(faultsMax - faults.length, 1);
+      faults.push(...below(`/${index}`, checkOne(event).slice(0, room)));
     }
     return faults;
   };

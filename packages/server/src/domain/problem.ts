@@ -207,6 +207,9 @@ export class Problem extends Error {
   }
 }
 
+/** Faults that any parameter can have: the remedy for a cursor, to start again without one, does not help. */
+const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);
+
 /** Returns the problem for all faults of a request, or undefined if there are none. */
 export function inputProblem(faults: readonly InputFault[]): Problem | undefined {
   const first = faults[0];
@@ -215,7 +218,7 @@ export function inputProblem(faults: readonly InputFault[]): Problem | undefined
   const code =
     inQuery.length === 0
       ? 'invalid_body'
-      : inQuery.every((fault) => fault.parameter === 'cursor' && fault.code !== 'repeated_parameter')
+      : inQuery.every(({ parameter, code }) => parameter === 'cursor' && !notAboutCursors.has(code))
         ? 'invalid_cursor'
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';

@@ -5,6 +5,7 @@ import { changesBetween } from '../domain/audit.js';
 import { durationPattern, parseDurationMs } from '../domain/duration.js';
 import type { InputFault } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
+import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
@@ -71,15 +72,18 @@ export function webhookSecretRoute(
       const secret = given ?? generatedSecret();
       const changed = await auditedWrite(database, request.token.organization_id, async (client) => {
         const webhook = await findWebhook(client, request, true);
-        const previous_secret_until = graceMs > 0 ? new Date(now() + graceMs) : null;
+        // A request that is repeated because its response was lost must not replace the secret that receivers still use.
+        const before = isSecretOf(webhook, given, secrets) ? validPrevious(webhook, now()) : webhook.secret;
+        const previous_secret = graceMs > 0 ? before : null;
+        const previous_secret_until = previous_secret && new Date(now() + graceMs);
         const rotated = await changeWebhook(client, webhook, {
           secret: secrets.seal(secret, webhook.id),
-          previous_secret: graceMs > 0 ? webhook.secret : null,
+          previous_secret,
           previous_secret_until,
         });
         if (!rotated) throw noWebhook();
-        const { previous_secret_until: before } = webhook;
-        const changes = changesBetween({ previous_secret_until: before }, { previous_secret_until });
+        const { previous_secret_until: untilBefore } = webhook;
+        const changes = changesBetween({ previous_secret_until: untilBefore }, { previous_secret_until });
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.secret_rotated', changes)]);
         await storeWithWrite(client, request, { status: 200, body: { data: webhookBody(rotated) } });
         return rotated;
@@ -88,6 +92,21 @@ export function webhookSecretRoute(
       return { data: { ...webhookBody(changed), ...(given === undefined && { secret }) } };
     },
   );
+}
+
+function isSecretOf(webhook: Webhook, given: string | undefined, secrets: SecretBox): boolean {
+  if (given === undefined) return false;
+  try {
+    return secrets.open(webhook.secret, webhook.id) === given;
+  } catch {
+    // No key decrypts the stored secret. A rotation is the way out.
+    return false;
+  }
+}
+
+/** Returns the previous secret while its grace period lasts. */
+function validPrevious({ previous_secret, previous_secret_until }: Webhook, nowMs: number) {
+  return previous_secret_until && previous_secret_until.getTime() > nowMs ? previous_secret : null;
 }
 
 export function generatedSecret(): string {

@@ -174,6 +174,11 @@ describe('a query string', () => {
     );
   });
 
+  it('with a cursor where there is none is 400 invalid_parameter, not invalid_cursor', async () => {
+    const { body } = await ask(`${service.publicUrl}/v1/stats?cursor=x`, { token });
+    expect([body.code, body.errors[0].code]).toEqual(['invalid_parameter', 'unknown_parameter']);
+  });
+
   it('with thousands of unknown parameters is 400 and does not report each', async () => {
     const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`);
     expect(await faultsOf(`organization_id=ORG-acme&${names.join('&')}`)).toHaveLength(100);

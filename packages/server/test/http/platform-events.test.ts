@@ -170,6 +170,14 @@ describe('an invalid event', () => {
     );
   });
 
+  it('is named in the response however many there are, each with at least one fault', async () => {
+    const { status, body } = await post({ body: Array.from({ length: 1_000 }, () => ({ a: 1, b: 2 })) });
+    expect(status).toBe(422);
+    const named = body.errors.map(({ pointer }: { pointer: string }) => Number(pointer.split('/')[1]));
+    expect(new Set(named).size).toBe(1_000);
+    expect(named.length).toBeLessThan(1_100);
+  });
+
   it('has the index 0 in its pointers if it was sent alone', async () => {
     expect(await refused(post({ body: event({ subject: {} }) }))).toMatchObject([
       { pointer: '/0/subject/type', code: 'required' },

@@ -131,6 +131,20 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     });
   });
 
+  it('with the secret of the webhook keeps the previous secret, so the request can be repeated', async () => {
+    const secret = 'the-second-secret-of-this-webhook';
+    const { tenant, receiver, webhook } = await rotated({ secret });
+    const again = await rotate(tenant, webhook, { secret, grace: '48h' });
+    expect(Date.parse(again.body.data.previous_secret_until)).toBeGreaterThan(Date.now() + 47 * hourMs);
+    await tenant.record();
+    expect(signersOf(await receiver.deliveries.nth(1), [secret, old])).toEqual({
+      ...{ current: [secret], previous: [old], standard: [secret, old] },
+    });
+    const ended = await rotate(tenant, webhook, { secret, grace: '0s' });
+    expect(ended.body.data.previous_secret_until).toBeNull();
+    expect((await rotate(tenant, webhook, { secret })).body.data.previous_secret_until).toBeNull();
+  });
+
   it('applies to the retry of a delivery that was first signed with the old one', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500, { secret: old });
