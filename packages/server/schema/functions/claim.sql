@@ -23,6 +23,8 @@ declare
   now_at        timestamptz := clock_timestamp();
   -- Each webhook gets room for at least one delivery.
   turns_max     int := least(webhooks_max, room_total);
+  -- Joins compare each row with each other here, so a lookup by key replaces one, and rows carry what others would add.
+  known_rooms   jsonb := jsonb_object(known, rooms::text[]);
   organizations text[];
   webhooks      text[];
   shares        int[];
@@ -38,11 +40,11 @@ begin
     with waiting as materialized (
       select w.organization_id, w.webhook_id, min(w.since) as since from posthorn.waiting_webhooks() w group by 1, 2
     ), found as materialized (
-      select w.organization_id, w.webhook_id, w.since, coalesce(k.room, room_each) as room,
+      select w.organization_id, w.webhook_id, w.since,
+             coalesce((known_rooms ->> w.webhook_id)::int, room_each) as room,
              (select h.status from posthorn.webhooks h
                where h.organization_id = w.organization_id and h.id = w.webhook_id) as status
         from waiting w
-        left join unnest(known, rooms) as k (webhook_id, room) on k.webhook_id = w.webhook_id
        where w.since <= now_at
     ), turns as materialized (
       select f.*, row_number() over (partition by f.organization_id order by f.since, random()) as turn
@@ -86,11 +88,17 @@ begin
               order by d.due_at
               limit greatest(1, t.room / 2)
                 for update skip locked) d
+    ), due_counts as materialized (
+      select d.n, count(*) as due from due d group by d.n
+    ), rest as materialized (
+      select t.organization_id, t.webhook_id, t.n, t.room - coalesce(c.due, 0) as room
+        from turns t
+        left join due_counts c on c.n = t.n
     ), candidates as materialized (
       -- Reads only what is needed to choose, and locks only what is chosen.
-      select t.n, b.ctid_of, b.size, b.bytes, t.room - (select count(*) from due d where d.n = t.n) as room,
+      select t.n, b.ctid_of, b.size, b.bytes, t.room,
              sum(b.size) over (partition by t.n order by b.created_at, b.head, b.first) - b.size as before
-        from turns t
+        from rest t
        cross join lateral (
              select b.ctid as ctid_of, cardinality(b.ordinals) as size, b.bytes, b.created_at, b.head, b.first
                from posthorn.backlog b
@@ -104,35 +112,43 @@ begin
     ), counted as materialized (
       -- The first of each webhook, then the second of each, and so on, up to `bytes_max`.
       select i.*, sum(i.bytes) over (order by i.place, i.n rows between unbounded preceding and 1 preceding) as before
-        from (select d.n, d.place, d.bytes, d.id, null::tid as ctid_of, null::int as part from due d
+        from (select d.n, d.place, d.bytes, d.organization_id, d.webhook_id, d.created_at, d.id,
+                     null::tid as ctid_of, null::int as part
+                from due d
                union all
-              select p.n, p.before + 1, p.bytes * p.part / p.size, null, p.ctid_of, p.part from parts p) i
+              select p.n, p.before + 1, p.bytes * p.part / p.size, null, null, null, null, p.ctid_of, p.part
+                from parts p) i
     ), chosen as materialized (
-      select c.id, c.ctid_of, c.part from counted c where coalesce(c.before, 0) < bytes_max
+      select c.organization_id, c.webhook_id, c.created_at, c.id, c.ctid_of, c.part
+        from counted c
+       where coalesce(c.before, 0) < bytes_max
     ), leased as (
       update posthorn.deliveries d
          set leased_by = node
-        from due p join chosen c on c.id = p.id
+        from chosen p
        where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
          and d.created_at = p.created_at and d.id = p.id
       returning d as delivery
     ), locked as materialized (
       -- Within one statement, the ctid of a row stays valid unless another node has just taken the row.
-      select b.ctid as ctid_of, b.*
-        from posthorn.backlog b
-       where b.ctid = any (array(select c.ctid_of from chosen c where c.ctid_of is not null)) and b.leased_by is null
-         for update skip locked
+      select b.*, c.part
+        from chosen c
+       cross join lateral (
+             select b.ctid as ctid_of, b.*
+               from posthorn.backlog b
+              where b.ctid = c.ctid_of and b.leased_by is null
+                for update skip locked) b
     ), split as (
       insert into posthorn.backlog
              (organization_id, webhook_id, created_at, head, first, event_base, base, ordinals, bytes)
-      select l.organization_id, l.webhook_id, l.created_at, l.head, l.ordinals[c.part + 1], l.event_base, l.base,
-             l.ordinals[c.part + 1:], l.bytes - l.bytes * c.part / cardinality(l.ordinals)
-        from locked l join chosen c on c.ctid_of = l.ctid_of
-       where c.part < cardinality(l.ordinals)
+      select l.organization_id, l.webhook_id, l.created_at, l.head, l.ordinals[l.part + 1], l.event_base, l.base,
+             l.ordinals[l.part + 1:], l.bytes - l.bytes * l.part / cardinality(l.ordinals)
+        from locked l
+       where l.part < cardinality(l.ordinals)
     ), taken as (
       update posthorn.backlog b
-         set leased_by = node, ordinals = b.ordinals[:c.part], bytes = b.bytes * c.part / cardinality(b.ordinals)
-        from locked l join chosen c on c.ctid_of = l.ctid_of
+         set leased_by = node, ordinals = b.ordinals[:l.part], bytes = b.bytes * l.part / cardinality(b.ordinals)
+        from locked l
        where b.ctid = l.ctid_of
       returning b as part
     )

@@ -37,6 +37,7 @@ import {
   succeeded,
   withNode,
 } from '../support/deliveries.js';
+import { ExplainedClient } from '../support/explained-client.js';
 import { setLimits } from '../support/limits.js';
 import { eventually } from '../support/tenant.js';
 
@@ -91,6 +92,22 @@ describe('an ID that a node gave up', () => {
     expect((await readOverview(database, 1, undefined)).nodes.map(({ id }) => id)).toEqual([other]);
     expect([await handoffSizes(database), await backlogSizes(database, 'waiting')]).toEqual([[], [3, 4]]);
   });
+});
+
+test('the search for dead nodes reads a few rows for each node, however many deliveries are leased', async () => {
+  const { database, url, node } = await withNode();
+  for (const one of [node, await registerNode(database, 60_000)]) {
+    const { leased } = await recordFor(database, one, 200);
+    await settleFor(
+      database,
+      one,
+      leased.map((delivery) => failedOnce(delivery, 0)),
+    );
+    expect((await claimFor(database, one)).deliveries).toHaveLength(200);
+  }
+  const explained = await ExplainedClient.open(url);
+  expect(Number(await releaseLeases(explained, many))).toBe(0);
+  expect(explained.rowsReadMax()).toBeLessThan(20);
 });
 
 describe('when a node is declared dead', () => {
