@@ -9,7 +9,7 @@ export type { NodeHandlerOptions as ExpressHandlerOptions } from './node.js';
  */
 export const expressHandler: typeof nodeHandler = nodeHandler;
 
-/** Keeps the bytes that a parser reads: `app.use(express.json({ verify: keepRawBody }))`. */
+/** Keeps the bytes that a parser reads: `app.use(express.json({ verify: keepRawBody, limit: '10mb' }))`. */
 export function keepRawBody(request: IncomingMessage, _response: ServerResponse, bytes: Buffer): void {
   Object.assign(request, { rawBody: bytes });
 }

@@ -38,8 +38,8 @@ export type Verification =
 const EXPLAINED_BYTES_MAX = 1024 * 1024;
 const KEEP_RAW =
   'Pass the bytes that arrived, or use an adapter from @posthorn/receiver. In Express, register the route before ' +
-  "express.json(), with express.raw({ type: 'application/json' }); in Fastify, add a content type parser with " +
-  "parseAs: 'buffer'; elsewhere, use request.text().";
+  "express.json(), with express.raw({ type: 'application/json', limit: '10mb' }); in Fastify, add a content type " +
+  "parser with parseAs: 'buffer', and set bodyLimit; elsewhere, use request.text().";
 
 /**
  * Checks whether the request was signed with one of the secrets. One valid `webhook-signature`, `X-Service-Signature`
