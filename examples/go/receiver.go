@@ -23,10 +23,13 @@ type event struct {
 }
 
 func main() {
-	secret := os.Getenv("WEBHOOK_SECRET")
+	key, err := keyOf(os.Getenv("WEBHOOK_SECRET"))
+	if err != nil || len(key) == 0 { // anyone can sign with an empty key
+		log.Fatal("Set WEBHOOK_SECRET to the webhook's secret.")
+	}
 	http.HandleFunc("POST /webhooks", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 10<<20))
-		if err != nil || !isValid(body, r.Header, secret) {
+		if err != nil || !isValid(body, r.Header, key) {
 			http.Error(w, "invalid signature", http.StatusUnauthorized)
 			return
 		}
@@ -53,17 +56,19 @@ func handle(received event) {
 	}
 }
 
-func isValid(body []byte, header http.Header, secret string) bool {
+func keyOf(secret string) ([]byte, error) {
+	encoded, found := strings.CutPrefix(secret, "whsec_")
+	if !found {
+		return []byte(secret), nil
+	}
+	// The base64 padding may be missing.
+	return base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "="))
+}
+
+func isValid(body []byte, header http.Header, key []byte) bool {
 	sentAt, err := strconv.ParseInt(header.Get("webhook-timestamp"), 10, 64)
 	if err != nil || time.Since(time.Unix(sentAt, 0)).Abs() > 5*time.Minute {
 		return false
-	}
-	key := []byte(secret)
-	if encoded, found := strings.CutPrefix(secret, "whsec_"); found {
-		// The base64 padding may be missing.
-		if key, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "=")); err != nil {
-			return false
-		}
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(header.Get("webhook-id") + "." + header.Get("webhook-timestamp") + "."))

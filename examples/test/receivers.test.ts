@@ -6,7 +6,16 @@ import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../../packages/server/test/support/docs.js';
 import { sharedService } from '../../packages/server/test/support/service.js';
-import { firstThatRuns, freePort, run, Server } from '../../packages/server/test/support/snippets.js';
+import {
+  buildGo,
+  firstThatRuns,
+  freePort,
+  oddHeaders,
+  run,
+  Server,
+  secretDemand,
+  unusableSecrets,
+} from '../../packages/server/test/support/snippets.js';
 import { eventually, newTenant } from '../../packages/server/test/support/tenant.js';
 
 const examples = join(root, 'examples');
@@ -23,6 +32,12 @@ const secrets = [
   `whsec_${Buffer.alloc(32, 7).toString('base64').replace('=', '')}`,
 ];
 
+/** What a receiver prints when it ends without having started, for each secret with an empty key. */
+const startWithout = (file: string, args: readonly string[] = []) =>
+  Promise.all(unusableSecrets.map((secret) => run(file, args, { WEBHOOK_SECRET: secret })));
+
+const notStarted = unusableSecrets.map(() => ({ code: 1, stderr: expect.stringContaining(secretDemand) }));
+
 /** Subscribes a receiver, and returns what it prints about an event. Then it must refuse what is not signed. */
 async function exercise(file: string, args: readonly string[], secret: string, env = {}): Promise<string> {
   const port = await freePort();
@@ -37,6 +52,10 @@ async function exercise(file: string, args: readonly string[], secret: string, e
   await tenant.settled(body.data, 1, ({ status }) => status === 'success');
   for (const fault of ['unsigned', 'wrong_secret', 'tampered', 'expired'] as const) {
     expect((await fetch(url, signedRequest('invoice.paid', { secret, fault }))).status).toBe(401);
+  }
+  for (const odd of oddHeaders) {
+    const { headers, ...request } = signedRequest('invoice.paid', { secret, fault: 'wrong_secret' });
+    expect((await fetch(url, { ...request, headers: { ...headers, ...odd } })).status).toBe(401);
   }
   return eventually(
     async () => receiver.output,
@@ -134,19 +153,22 @@ describe.runIf(flask)(
         expect(await exercise(flask ?? '', [file], secret)).toContain('INV-ü is paid: 1999 EUR\n');
       },
     );
+
+    test('does not start without a secret', async () => {
+      expect(await startWithout(flask ?? '', [join(examples, 'flask/receiver.py')])).toMatchObject(
+        notStarted,
+      );
+    });
   },
 );
 
 describe.runIf(go)(`the receiver in Go${go ? '' : ' (skipped: no go here)'}`, async () => {
-  test('is verified, handles an event and refuses what is not signed', async () => {
+  test('is verified, handles an event, refuses what is not signed, and does not start without a secret', async () => {
     const program = join(directory, 'receiver');
-    // Not `go run`: ending that would leave the program running. On a new machine, the build compiles the HTTP library of
-    // Go, and optimizing it would take 15 s of CPU.
-    const flags = ['-gcflags', 'all=-N -l', '-ldflags', '-s -w', '-o', program];
-    const built = await run(go ?? '', ['build', ...flags, join(examples, 'go/receiver.go')]);
-    expect(built).toMatchObject({ code: 0 });
+    await buildGo(go ?? '', join(examples, 'go/receiver.go'), program);
     for (const secret of secrets) {
       expect(await exercise(program, [], secret)).toContain('INV-ü is paid: 1999 EUR\n');
     }
+    expect(await startWithout(program)).toMatchObject(notStarted);
   }, 180_000);
 });

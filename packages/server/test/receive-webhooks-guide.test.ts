@@ -1,8 +1,21 @@
+import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, test } from 'vitest';
 import { verifySnippets } from '../src/http/verify-snippets.js';
 import { sharedService } from './support/service.js';
-import { firstThatRuns, freePort, run, Server, snippet, Workshop } from './support/snippets.js';
+import {
+  buildGo,
+  firstThatRuns,
+  freePort,
+  oddHeaders,
+  run,
+  Server,
+  secretDemand,
+  snippet,
+  unusableSecrets,
+  Workshop,
+} from './support/snippets.js';
 import { eventually, newTenant } from './support/tenant.js';
 
 const page = 'docs/receive-webhooks.md';
@@ -12,6 +25,7 @@ const unpadded = whsec.replace('=', '');
 const service = await sharedService();
 const workshop = await Workshop.open();
 const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version']);
+const go = await firstThatRuns(['go', '/usr/local/go/bin/go'], ['version']);
 const openssl = await firstThatRuns(['openssl'], ['version']);
 
 const source = snippet(page, 'ts', 'createServer(');
@@ -42,6 +56,14 @@ async function deliverTo(
   await tenant.settled(body.data, 1, ({ status }) => status === 'success');
   const refused = await fetch(`http://127.0.0.1:${port}/webhooks`, { method: 'POST', body: '{}' });
   expect(refused.status).toBe(401);
+  for (const odd of oddHeaders) {
+    const { headers, ...request } = signedRequest('task.created', { secret: given, fault: 'wrong_secret' });
+    const response = await fetch(`http://127.0.0.1:${port}/webhooks`, {
+      ...request,
+      headers: { ...headers, ...odd },
+    });
+    expect(response.status).toBe(401);
+  }
   return { recorded, receiver };
 }
 
@@ -85,6 +107,32 @@ describe.runIf(python)(`the receiver of the guide in Python${python ? '' : ' (sk
       (output) => output.includes(`${recorded.id} task.created\n`),
     );
   });
+
+  test.each(unusableSecrets)('does not start with the secret "%s", whose key is empty', async (given) => {
+    const ended = await run(python ?? '', ['-c', snippet(page, 'python', 'def verify')], {
+      WEBHOOK_SECRET: given,
+    });
+    expect(ended).toMatchObject({ code: 1, stderr: secretDemand });
+  });
+});
+
+describe.runIf(go)(`the receiver of the guide in Go${go ? '' : ' (skipped: no go here)'}`, () => {
+  test('verifies requests and handles them, and does not start without a secret', async () => {
+    const port = await freePort();
+    const [file, program] = [workshop.path('main.go'), workshop.path('receiver')];
+    await writeFile(file, snippet(page, 'go', 'func verify').replace('3000', String(port)));
+    await buildGo(go ?? '', file, program);
+    const start = () => new Server(program, [], { WEBHOOK_SECRET: unpadded });
+    const { recorded, receiver } = await deliverTo(start, port, { type: 'task.created' }, unpadded);
+    await eventually(
+      async () => receiver.output,
+      (output) => output.includes(recorded.id),
+    );
+    for (const given of unusableSecrets) {
+      const ended = await run(program, [], { WEBHOOK_SECRET: given });
+      expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(secretDemand) });
+    }
+  }, 180_000);
 });
 
 describe.each([secret, whsec, unpadded])('for a request that is signed with %s', async (given) => {
@@ -95,6 +143,15 @@ describe.each([secret, whsec, unpadded])('for a request that is signed with %s',
   const requests = await Workshop.open();
   await writeFile(requests.path('body.json'), body);
   await writeFile(requests.path('headers.json'), JSON.stringify(headers));
+  const forgery = createHmac('sha256', '').update(
+    `${headers['webhook-id']}.${headers['webhook-timestamp']}.`,
+  );
+  const forged = { ...headers, 'webhook-signature': `v1,${forgery.update(body).digest('base64')}` };
+  const refused = [
+    ...unusableSecrets.map((unusable) => [forged, unusable] as const),
+    ...oddHeaders.map((odd) => [{ ...headers, ...odd }, given] as const),
+  ];
+  await writeFile(requests.path('refused.json'), JSON.stringify(refused));
 
   /** Runs commands next to the body and the headers of the request, and returns what they print. */
   const print = async (commands: string, env: Record<string, string> = {}) =>
@@ -108,6 +165,7 @@ describe.each([secret, whsec, unpadded])('for a request that is signed with %s',
     expect(isValid(body, headers, `${given.slice(0, -2)}xx`)).toBe(false);
     expect(isValid(body, { ...headers, 'webhook-timestamp': '1700000000' }, given)).toBe(false);
     expect(isValid(body, {}, given)).toBe(false);
+    for (const [odd, other] of refused) expect(isValid(body, odd, other)).toBe(false);
   });
 
   test.runIf(python)(
@@ -117,9 +175,10 @@ describe.each([secret, whsec, unpadded])('for a request that is signed with %s',
 import json, sys
 body, headers, secret = open("body.json", "rb").read(), json.load(open("headers.json")), sys.argv[1]
 old = {**headers, "webhook-timestamp": "1700000000"}
-print(is_valid(body, headers, secret), is_valid(body + b" ", headers, secret), is_valid(body, old, secret), is_valid(body, {}, secret))`;
+print(is_valid(body, headers, secret), is_valid(body + b" ", headers, secret), is_valid(body, old, secret), is_valid(body, {}, secret))
+print(any(is_valid(body, odd, other) for odd, other in json.load(open("refused.json"))))`;
       await writeFile(requests.path('verify.py'), program);
-      expect(await print(`'${python}' verify.py '${given}'`)).toBe('True False False False');
+      expect(await print(`'${python}' verify.py '${given}'`)).toBe('True False False False\nFalse');
     },
   );
 

@@ -17,7 +17,8 @@ export function isValid(
   if (!(Math.abs(Date.now() / 1000 - sentAt) < 300)) return false;
   const key = secret.startsWith('whsec_')
     ? Buffer.from(secret.slice('whsec_'.length), 'base64')
-    : secret;
+    : Buffer.from(secret);
+  if (key.length === 0) return false; // anyone can sign with an empty key
   const digest = createHmac('sha256', key)
     .update(\`\${header('webhook-id')}.\${header('webhook-timestamp')}.\`)
     .update(body)
@@ -32,22 +33,26 @@ export function isValid(
     );
 }`,
 
-  python: `import base64, hashlib, hmac, time
+  python: `import base64, hashlib, hmac, re, time
 
 # body: the raw bytes of the request. headers: a case-insensitive mapping.
 def is_valid(body: bytes, headers, secret: str) -> bool:
     sent_at = headers.get("webhook-timestamp", "")
-    if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
+    if not re.fullmatch("[0-9]{1,12}", sent_at):
+        return False
+    if abs(time.time() - int(sent_at)) > 300:
         return False
     if secret.startswith("whsec_"):
         # Base64 padding may be missing. Python ignores extra padding.
         key = base64.b64decode(secret[len("whsec_"):] + "==")
     else:
         key = secret.encode()
+    if not key:  # anyone can sign with an empty key
+        return False
     signed = f'{headers.get("webhook-id", "")}.{sent_at}.'.encode() + body
     digest = hmac.new(key, signed, hashlib.sha256).digest()
-    expected = "v1," + base64.b64encode(digest).decode()
-    given = headers.get("webhook-signature", "").split(" ")
+    expected = b"v1," + base64.b64encode(digest)
+    given = headers.get("webhook-signature", "").encode().split()
     return any(hmac.compare_digest(expected, each) for each in given)`,
 
   shell: `# body.json: the raw bytes of the request.

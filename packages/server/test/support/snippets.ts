@@ -19,6 +19,19 @@ export function snippet(page: string, language: string, having: string): string 
   return text;
 }
 
+/** Secrets whose key is empty, so that anyone could sign. A receiver does not start with them. */
+export const unusableSecrets = ['', 'whsec_...'];
+
+/** What a receiver prints that does not start. */
+export const secretDemand = "Set WEBHOOK_SECRET to the webhook's secret.\n";
+
+/** Headers with bytes that no signature and no time has. */
+export const oddHeaders = [
+  { 'webhook-signature': `v1,${'é'.repeat(44)}` },
+  { 'webhook-timestamp': '²' },
+  { 'webhook-timestamp': '9'.repeat(5_000) },
+];
+
 /** Runs a program to its end, with nothing of our environment that could steer it. */
 export function run(file: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env;
@@ -28,6 +41,16 @@ export function run(file: string, args: readonly string[], env: Record<string, s
       resolve({ code, stdout, stderr: stderr || (error?.message ?? '') });
     });
   });
+}
+
+/**
+ * Builds a program of Go. Not `go run`: ending that would leave the program running. On a new machine, the build compiles
+ * the HTTP library of Go, and optimizing it would take 15 s of CPU.
+ */
+export async function buildGo(go: string, file: string, program: string): Promise<void> {
+  const flags = ['-gcflags', 'all=-N -l', '-ldflags', '-s -w', '-o', program];
+  const { code, stderr } = await run(go, ['build', ...flags, file]);
+  if (code !== 0) throw new Error(stderr);
 }
 
 /** A program that serves until the tests of the file are over. */

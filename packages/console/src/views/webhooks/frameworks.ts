@@ -2,40 +2,45 @@ import type { ReceiverPlace } from './receiver-place';
 
 /**
  * Receivers that verify a request and respond with 200, one for each framework. They do not depend on a
- * Posthorn package.
+ * Posthorn package. They do not start without a secret, because anyone can sign with an empty key.
  */
+
+type Code = (secret: string | undefined, place: ReceiverPlace) => string;
 
 const nodeVerify = `function isValid(body, headers) {
   const sentAt = Number(headers['webhook-timestamp']);
   if (!(Math.abs(Date.now() / 1000 - sentAt) < 300)) return false;
-  const key = secret.startsWith('whsec_')
-    ? Buffer.from(secret.slice(6), 'base64')
-    : secret;
-  const expected = 'v1,' + createHmac('sha256', key)
+  const digest = createHmac('sha256', key)
     .update(\`\${headers['webhook-id']}.\${sentAt}.\`)
     .update(body) // the raw bytes, never JSON.stringify(parsed)
     .digest('base64');
+  const expected = Buffer.from('v1,' + digest);
   const isExpected = (one) =>
-    one.length === expected.length &&
-    timingSafeEqual(Buffer.from(one), Buffer.from(expected));
+    one.length === expected.length && timingSafeEqual(one, expected);
   return String(headers['webhook-signature'])
     .split(' ')
+    .map((one) => Buffer.from(one))
     .some(isExpected);
 }`;
 
-const nodeHead = (secret: string) => `import { createHmac, timingSafeEqual } from 'node:crypto';
+const nodeHead = (secret: string | undefined) => `import { createHmac, timingSafeEqual } from 'node:crypto';
 
-const secret = process.env.WEBHOOK_SECRET ??
-  '${secret}';
+const secret = process.env.WEBHOOK_SECRET ${secret ? `||\n  '${secret}'` : "?? ''"};
+const key = secret.startsWith('whsec_')
+  ? Buffer.from(secret.slice(6), 'base64')
+  : Buffer.from(secret);
+if (key.length === 0)
+  throw new Error("Set WEBHOOK_SECRET to the webhook's secret.");
 
 ${nodeVerify}`;
 
-const express = (secret: string, { path, port }: ReceiverPlace) => `import express from 'express';
+const express: Code = (secret, { path, port }) => `import express from 'express';
 ${nodeHead(secret)}
 
 const app = express();
 // Before express.json(), which would discard the raw bytes.
-app.post('${path}', express.raw({ type: '*/*' }), (req, res) => {
+const raw = express.raw({ type: '*/*', limit: '10mb' });
+app.post('${path}', raw, (req, res) => {
   if (!isValid(req.body, req.headers))
     return res.status(401).send('invalid signature');
   const event = JSON.parse(req.body);
@@ -45,10 +50,10 @@ app.post('${path}', express.raw({ type: '*/*' }), (req, res) => {
 });
 app.listen(${port});`;
 
-const fastify = (secret: string, { path, port }: ReceiverPlace) => `import Fastify from 'fastify';
+const fastify: Code = (secret, { path, port }) => `import Fastify from 'fastify';
 ${nodeHead(secret)}
 
-const app = Fastify();
+const app = Fastify({ bodyLimit: 10 * 1024 * 1024 });
 // The raw bytes, not parsed JSON.
 app.addContentTypeParser(
   'application/json',
@@ -65,7 +70,7 @@ app.post('${path}', async (req, reply) => {
 });
 await app.listen({ port: ${port} });`;
 
-const hono = (secret: string, { path, port }: ReceiverPlace) => `import { serve } from '@hono/node-server';
+const hono: Code = (secret, { path, port }) => `import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 ${nodeHead(secret)}
 
@@ -81,7 +86,7 @@ app.post('${path}', async (c) => {
 });
 serve({ fetch: app.fetch, port: ${port} });`;
 
-const next = (secret: string) => `${nodeHead(secret)}
+const next: Code = (secret) => `${nodeHead(secret)}
 
 export async function POST(request) {
   const body = Buffer.from(await request.arrayBuffer());
@@ -93,27 +98,28 @@ export async function POST(request) {
   return new Response(null, { status: 200 });
 }`;
 
-const flask = (secret: string, { path, port }: ReceiverPlace) => `import base64, hashlib, hmac, os, time
+const flask: Code = (secret, { path, port }) => `import base64, hashlib, hmac, os, re, sys, time
 from flask import Flask, request
 
-secret = os.environ.get(
-    "WEBHOOK_SECRET", "${secret}"
-)
+secret = os.environ.get("WEBHOOK_SECRET"${secret ? `) or (\n    "${secret}"\n` : ', ""'})
+key = secret.encode()
+if secret.startswith("whsec_"):
+    # The padding may be missing. Python ignores excess padding.
+    key = base64.b64decode(secret[6:] + "==")
+if not key:
+    sys.exit("Set WEBHOOK_SECRET to the webhook's secret.")
 
 def is_valid(body, headers):
     sent_at = headers.get("webhook-timestamp", "")
-    if not sent_at.isdigit():
+    if not re.fullmatch("[0-9]{1,12}", sent_at):
         return False
     if abs(time.time() - int(sent_at)) > 300:
         return False
-    key = secret.encode()
-    if secret.startswith("whsec_"):
-        key = base64.b64decode(secret[6:])
     head = f'{headers.get("webhook-id", "")}.{sent_at}.'
     signed = head.encode() + body
     digest = hmac.new(key, signed, hashlib.sha256).digest()
-    expected = "v1," + base64.b64encode(digest).decode()
-    given = headers.get("webhook-signature", "").split(" ")
+    expected = b"v1," + base64.b64encode(digest)
+    given = headers.get("webhook-signature", "").encode().split()
     return any(hmac.compare_digest(expected, one) for one in given)
 
 app = Flask(__name__)
@@ -129,21 +135,37 @@ def webhooks():
 
 app.run(port=${port})`;
 
-const go = (secret: string, { path, port }: ReceiverPlace) => `package main
+const go: Code = (secret, { path, port }) => `package main
 
 import (
-	"crypto/hmac"
+${secret ? '\t"cmp"\n' : ''}	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
 	"log"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 )
 
-const secret = "${secret}"
+var secret = ${secret ? `cmp.Or(\n\tos.Getenv("WEBHOOK_SECRET"),\n\t"${secret}",\n)` : 'os.Getenv("WEBHOOK_SECRET")'}
+
+var key = signingKey()
+
+func signingKey() []byte {
+	var err error
+	key := []byte(secret)
+	if rest, found := strings.CutPrefix(secret, "whsec_"); found {
+		rest = strings.TrimRight(rest, "=") // optional padding
+		key, err = base64.RawStdEncoding.DecodeString(rest)
+	}
+	if err != nil || len(key) == 0 {
+		log.Fatal("Set WEBHOOK_SECRET to the webhook's secret.")
+	}
+	return key
+}
 
 func isValid(body []byte, h http.Header) bool {
 	stamp := h.Get("webhook-timestamp")
@@ -151,10 +173,6 @@ func isValid(body []byte, h http.Header) bool {
 	age := time.Since(time.Unix(sentAt, 0))
 	if err != nil || age.Abs() > 5*time.Minute {
 		return false
-	}
-	key := []byte(secret)
-	if rest, found := strings.CutPrefix(secret, "whsec_"); found {
-		key, _ = base64.StdEncoding.DecodeString(rest)
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(h.Get("webhook-id") + "." + stamp + "."))

@@ -10,7 +10,7 @@ export function ReceiverCode({ url, secret }: { url: string; secret: string | un
   const navigate = useNavigate();
   const framework = frameworks.find(({ key }) => key === chosen) ?? frameworks[0];
   const place = placeOf(url);
-  const code = framework.code(secret ?? 'the secret of the webhook', place);
+  const code = framework.code(secret, place);
   return (
     <div className="stack">
       <div className="head">
