@@ -36,10 +36,12 @@ export const oddHeaders = [
 export function run(file: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env;
   return new Promise((resolve) => {
-    execFile(file, args, { env: { PATH, HOME, ...env } }, (error, stdout, stderr) => {
+    const child = execFile(file, args, { env: { PATH, HOME, ...env } }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : null;
       resolve({ code, stdout, stderr: stderr || (error?.message ?? '') });
     });
+    // One that should have ended by itself must not outlive the tests.
+    afterFile(() => child.kill());
   });
 }
 
