@@ -92,11 +92,8 @@ export class Posthorn {
     change: (webhookId: string, change: ChangeWebhookRequest, options?: CallOptions) =>
       this.#data<Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, { body: change, signal: options?.signal }),
     /** Deletes a webhook. Fails with `not_found` if the webhook no longer exists. */
-    delete: async (webhookId: string, options?: CallOptions): Promise<void> => {
-      // If the request succeeded but its response was lost, a repeated request would fail with `not_found`.
-      const once = { signal: options?.signal, repeatable: false };
-      await this.#transport.json('DELETE', at`/v1/webhooks/${webhookId}`, once);
-    },
+    delete: (webhookId: string, options?: CallOptions): Promise<void> =>
+      this.#transport.delete(at`/v1/webhooks/${webhookId}`, options?.signal),
     verify: (webhookId: string, options?: WriteOptions) =>
       this.#post<Webhook>(at`/v1/webhooks/${webhookId}/verify`, undefined, options),
     /**

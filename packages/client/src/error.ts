@@ -87,12 +87,21 @@ export async function errorOf(response: Response): Promise<PosthornError> {
 
 /** Returns the error for a response that is not from the service. */
 export function unexpected(
-  { status }: Response,
+  response: Response,
   cause?: unknown,
   common: Partial<ErrorFields> = {},
 ): PosthornError {
-  const detail = `The response with status ${status} did not come from Posthorn. Check the URL.`;
+  const { status } = response;
+  const detail = `The response with status ${status} did not come from Posthorn. ${adviceOf(response)}`;
   return new PosthornError({ ...common, status, code: 'unexpected_response', detail, cause });
+}
+
+function adviceOf({ status, headers }: Response): string {
+  const location = headers.get('Location');
+  if (status >= 300 && status < 400 && location) return `It redirects to ${location}. Check the URL.`;
+  if (status === 413) return 'A proxy refused a body of this size: raise its limit.';
+  if (status >= 502 && status <= 504) return 'A proxy responded: the service behind it may be down.';
+  return 'Check the URL.';
 }
 
 interface Problem {

@@ -69,10 +69,8 @@ export class Platform {
     list: (query: ListTokensQuery, options?: CallOptions) =>
       listAt<ListedToken>(this.#transport, '/platform/tokens', query, options?.signal),
     /** Revokes a token. Fails with `not_found` if it is already revoked. */
-    revoke: async (tokenId: string, options?: CallOptions): Promise<void> => {
-      const once = { signal: options?.signal, repeatable: false };
-      await this.#transport.json('DELETE', at`/platform/tokens/${tokenId}`, once);
-    },
+    revoke: (tokenId: string, options?: CallOptions): Promise<void> =>
+      this.#transport.delete(at`/platform/tokens/${tokenId}`, options?.signal),
   };
 
   readonly portalSessions = {

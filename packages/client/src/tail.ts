@@ -1,8 +1,8 @@
 import type { Event, TailEventsQuery } from './api.js';
-import { PosthornError } from './error.js';
+import { PosthornError, unexpected } from './error.js';
 import { messagesOf } from './messages.js';
 import { pause } from './pause.js';
-import { isTransient, type Transport } from './transport.js';
+import { isTransient, TokenFailure, type Transport } from './transport.js';
 
 export interface TailOptions {
   /** Event ID. The tail continues after this event. Without it, the tail starts now. */
@@ -17,6 +17,8 @@ export interface TailOptions {
 
 /** The service sends something every 15 s, so a connection that is silent for longer is dead. */
 const silenceMs = 45_000;
+/** A connection without events that lasts this long is not one that a proxy cuts as soon as it is open. */
+const steadyMs = 5_000;
 const waitMsMax = 30_000;
 /** The longest wait that the service can ask for. `setTimeout` does not wait at all if a time is too long. */
 const retryAfterMsMax = 3_600_000;
@@ -54,29 +56,31 @@ export class Tail implements AsyncIterable<Event> {
     let wasConnected = false;
     for (;;) {
       let failure: PosthornError | undefined;
-      let isOpen = false;
+      let openedMs: number | undefined;
       try {
         for await (const { id, data } of this.#connection()) {
           if (data === undefined && id !== undefined) this.#lastEventId = id;
-          if (!isOpen) {
-            isOpen = true;
+          if (openedMs === undefined) {
+            openedMs = performance.now();
             wasConnected = true;
-            failures = 0;
             onConnect?.();
           }
           if (data === undefined) continue;
+          failures = 0;
           const event = this.#transport.parse(data) as Event;
           // Set before the event is yielded: a caller that breaks out of the loop has received the event.
           this.#lastEventId = id ?? event.id;
           yield event;
         }
       } catch (error) {
-        // An error of a callback or of `parse` ends the tail: connecting again would only repeat it.
+        // An error of `token`, of a callback or of `parse` ends the tail: connecting again would only repeat it.
+        if (error instanceof TokenFailure) throw error.cause;
         if (!(error instanceof LostConnection)) throw error;
         signal?.throwIfAborted();
         failure = error.cause;
         if (!canReconnect(failure) || (!wasConnected && failures >= 4)) throw failure;
       }
+      if (openedMs !== undefined && performance.now() - openedMs >= steadyMs) failures = 0;
       const waitMs = this.#waitMs(failure, wasConnected ? failures : failures + 1);
       failures += 1;
       onDisconnect?.(failure, waitMs);
@@ -92,7 +96,7 @@ export class Tail implements AsyncIterable<Event> {
     return Math.min(waitMsMax, this.#retryMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
   }
 
-  /** Yields the messages of one connection, until it ends. All its errors are `LostConnection`. */
+  /** Yields the messages of one connection, until it ends. Its errors are `TokenFailure` or `LostConnection`. */
   async *#connection(): AsyncGenerator<
     { id: string | undefined; data: string | undefined },
     void,
@@ -115,6 +119,8 @@ export class Tail implements AsyncIterable<Event> {
         signal: abort,
       });
       const response = await watch(opening);
+      if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? ''))
+        throw unexpected(response);
       let isEmpty = true;
       const body = response.body ?? new ReadableStream();
       for await (const { id, data, retryMs } of messagesOf(body, watch)) {
@@ -124,6 +130,7 @@ export class Tail implements AsyncIterable<Event> {
       }
       if (isEmpty) throw new Error('the stream ended before its first message');
     } catch (cause) {
+      if (cause instanceof TokenFailure) throw cause;
       if (cause instanceof PosthornError) throw new LostConnection(cause);
       const detail = 'The connection broke.';
       throw new LostConnection(new PosthornError({ status: 0, code: 'unreachable', detail, cause }));

@@ -78,14 +78,26 @@ export class Transport {
     this.parse = options.parse ?? JSON.parse;
   }
 
-  /** Returns the parsed body of a successful response; undefined if it has none. */
-  async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    return this.#withRetries(
-      method,
-      path,
-      options,
-      (text) => (text === '' ? undefined : this.parse(text)) as T,
-    );
+  /** Returns the parsed body of a successful response, which has `data`. */
+  async json<T extends { data: unknown }>(
+    method: string,
+    path: string,
+    options: RequestOptions = {},
+  ): Promise<T> {
+    return this.#withRetries(method, path, options, (text, response) => {
+      const body = (text === '' ? undefined : this.parse(text)) as T | null | undefined;
+      if (!body?.data) throw unexpected(response);
+      return body;
+    });
+  }
+
+  /** Deletes what is at the path. */
+  async delete(path: string, signal: AbortSignal | undefined): Promise<void> {
+    // If the request succeeded but its response was lost, a repeated request would fail with `not_found`.
+    const once = { signal, repeatable: false };
+    await this.#withRetries('DELETE', path, once, (_text, response) => {
+      if (response.status !== 204) throw unexpected(response);
+    });
   }
 
   /** Returns the body of a successful response as it is. */
@@ -97,12 +109,13 @@ export class Transport {
     method: string,
     path: string,
     options: RequestOptions,
-    parse: (text: string) => T,
+    parse: (text: string, response: Response) => T,
   ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#once(method, path, options, parse);
       } catch (error) {
+        if (error instanceof TokenFailure) throw error.cause;
         const waitMs = this.#waitMs(error, attempt, options.repeatable ?? method !== 'POST');
         if (waitMs === undefined) throw error;
         await pause(waitMs, options.signal);
@@ -114,7 +127,7 @@ export class Transport {
     method: string,
     path: string,
     options: RequestOptions,
-    parse: (text: string) => T,
+    parse: (text: string, response: Response) => T,
   ): Promise<T> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
@@ -126,7 +139,7 @@ export class Transport {
       throw timeout.aborted ? timeoutError(this.#timeoutMs) : unreachable(cause);
     });
     try {
-      return parse(text);
+      return parse(text, response);
     } catch (cause) {
       throw cause instanceof SyntaxError ? unexpected(response, cause) : cause;
     }
@@ -158,13 +171,13 @@ export class Transport {
     cell: Required<Cell>,
   ): Promise<Response> {
     const { query, body, headers, signal } = options;
-    const token = typeof cell.token === 'function' ? await cell.token() : cell.token;
+    const authorization = await authorizationOf(cell);
     signal?.throwIfAborted();
     const response = await this.#fetch(`${String(cell.url).replace(/\/+$/, '')}${path}${queryText(query)}`, {
       method,
       headers: {
         Accept: 'application/json',
-        Authorization: `Bearer ${token}`,
+        Authorization: authorization,
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...headers,
       },
@@ -198,17 +211,44 @@ export function isTransient(error: PosthornError): boolean {
   return [502, 503, 504].includes(error.status) || error.code === 'unreachable' || error.code === 'timeout';
 }
 
+/** Keeps an error about the token apart from the errors of the request, some of which are retried. */
+export class TokenFailure extends Error {}
+
+/** Returns the value of the `Authorization` header. Throws a `TokenFailure` if there is no token that can be sent. */
+async function authorizationOf({ token }: Required<Cell>): Promise<string> {
+  try {
+    const value = `Bearer ${typeof token === 'function' ? await token() : token}`;
+    if (isHeaderValue(value)) return value;
+    throw new TypeError(
+      'The token contains a character that an HTTP header cannot contain. Check that it was copied in full.',
+    );
+  } catch (cause) {
+    throw new TokenFailure(undefined, { cause });
+  }
+}
+
+/** Returns whether `fetch` would accept this value in a header. Its own error can contain the value. */
+function isHeaderValue(value: string): boolean {
+  try {
+    return new Headers({ Authorization: value }).has('Authorization');
+  } catch {
+    return false;
+  }
+}
+
 /** Returns the URL, or throws if no request could be sent to it. A retry would not help, so it must fail early. */
 function checkedUrl(url: string | URL, name: string): string | URL {
-  if (/^https?:$/.test(protocolOf(url))) return url;
+  const { protocol, username, password } = partsOf(url);
+  if (username || password) throw new TypeError(`${name} must not contain a username or a password`);
+  if (/^https?:$/.test(protocol)) return url;
   throw new TypeError(`${name} must start with http:// or https://, but is ${JSON.stringify(url)}`);
 }
 
-function protocolOf(url: string | URL): string {
+function partsOf(url: string | URL): Pick<URL, 'protocol' | 'username' | 'password'> {
   try {
-    return new URL(url).protocol;
+    return new URL(url);
   } catch {
-    return '';
+    return { protocol: '', username: '', password: '' };
   }
 }
 

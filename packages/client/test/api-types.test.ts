@@ -33,6 +33,7 @@ describe('the types of the client', () => {
       fetch: async (url, init) => {
         requests.push(`${init?.method} ${new URL(String(url)).pathname}`);
         if (String(url).includes('/tail')) stop.abort();
+        if (init?.method === 'DELETE') return new Response(null, { status: 204 });
         return new Response('{"data":[]}', { headers: { 'content-type': 'application/json' } });
       },
     });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
@@ -132,6 +133,41 @@ describe('a problem', () => {
     },
   );
 
+  it('with a URL that contains a password is reported at once, without the password', () => {
+    const url = 'https://ada:hunter2@hooks.example.com';
+    const reason = 'url must not contain a username or a password';
+    expect(() => new Posthorn({ url, token: 'x' })).toThrow(new TypeError(reason));
+  });
+
+  it.each(['pht_50Fg…', 'pht_50\nFg', async () => 'pht_50Fg…'])(
+    'with the token %j is reported at once, without the token',
+    async (unsendable) => {
+      let sent = 0;
+      const send = async () => {
+        sent += 1;
+        return Response.json({ data: {} });
+      };
+      const client = new Posthorn({ url: service.publicUrl, token: unsendable, fetch: send });
+      const error = await client.token().catch((reason) => reason);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.message).toMatch(/^The token contains a character that an HTTP header cannot contain\./);
+      expect(inspect(error)).not.toContain('pht_');
+      expect(sent).toBe(0);
+    },
+  );
+
+  it('of the function that returns the token is thrown as it is, and nothing is repeated', async () => {
+    const failure = new PosthornError({ status: 503, code: 'unavailable', detail: 'The vault is sealed.' });
+    let calls = 0;
+    const vault = () => {
+      calls += 1;
+      throw failure;
+    };
+    const client = new Posthorn({ url: service.publicUrl, token: vault });
+    expect(await failureOf(client.token())).toBe(failure);
+    expect(calls).toBe(1);
+  });
+
   it('is an error with status, code, errors and request id', async () => {
     const error = await failureOf(
       posthorn.events.list({ organization_id, limit: 1_000, from: 'soon' }).first(),
@@ -154,6 +190,33 @@ describe('a problem', () => {
     expect(sent).toBe(1);
   });
 
+  it.each(['', 'null', '{"ok":true}', '{"data":null}', '[]', '"data"'])(
+    'of a successful response without data, %j, is one too',
+    async (body) => {
+      const client = intercepted(async () => new Response(body, { status: 200 }));
+      const calls = [
+        client.token(),
+        client.events.list({ organization_id }).all(),
+        client.webhooks.change('WHK-1', {}),
+        client.webhooks.delete('WHK-1'),
+      ];
+      for (const call of calls)
+        expect(await failureOf(call)).toMatchObject({ status: 200, code: 'unexpected_response' });
+    },
+  );
+
+  it.each([
+    [502, 'A proxy responded: the service behind it may be down.'],
+    [503, 'A proxy responded: the service behind it may be down.'],
+    [504, 'A proxy responded: the service behind it may be down.'],
+    [413, 'A proxy refused a body of this size: raise its limit.'],
+    [404, 'Check the URL.'],
+  ])('of a proxy with status %i says what to check', async (status, advice) => {
+    const client = intercepted(async () => new Response('<h1>nginx</h1>', { status }), 1);
+    const detail = `The response with status ${status} did not come from Posthorn. ${advice}`;
+    expect(await failureOf(client.token())).toMatchObject({ status, detail });
+  });
+
   it('of a redirect is one too: the token goes to no other address', async () => {
     const paths: (string | undefined)[] = [];
     const server = createServer((request, response) => {
@@ -164,7 +227,9 @@ describe('a problem', () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     const moved = new Posthorn({ url: `http://127.0.0.1:${port}`, token });
-    expect(await failureOf(moved.token())).toMatchObject({ status: 307, code: 'unexpected_response' });
+    const error = await failureOf(moved.token());
+    expect(error).toMatchObject({ status: 307, code: 'unexpected_response' });
+    expect(error.detail).toContain('It redirects to /elsewhere.');
     expect(paths).toEqual(['/v1/token']);
   });
 

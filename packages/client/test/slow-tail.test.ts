@@ -20,7 +20,9 @@ function openTail() {
         connections.push(controller);
         init!.signal!.addEventListener('abort', () => controller.error(init!.signal!.reason));
       };
-      return new Response(new ReadableStream({ start }));
+      return new Response(new ReadableStream({ start }), {
+        headers: { 'content-type': 'text/event-stream' },
+      });
     },
   });
   const stop = new AbortController();
@@ -54,5 +56,56 @@ describe('the tail keeps its connection', () => {
     vi.advanceTimersByTime(60_000);
     await send('id: EVT-2\ndata: {"id":"EVT-2"}\n\n');
     expect((await events.next()).value).toEqual({ id: 'EVT-2' });
+  });
+});
+
+describe('the tail waits', () => {
+  const start = ': following\n\n';
+  const event = 'id: EVT-1\ndata: {"id":"EVT-1"}\n\n';
+
+  /** Returns how long the tail waits after each of several connections, which end after `text`. */
+  async function waitsAfter(text: string, lastingMs: number): Promise<number[]> {
+    let nowMs = 0;
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    onTestFinished(() => now.mockRestore());
+    const waits: number[] = [];
+    const stop = new AbortController();
+    const posthorn = new Posthorn({
+      ...{ url: 'http://127.0.0.1:1', token: 'unused' },
+      fetch: async () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } }),
+    });
+    const tail = posthorn.events.tail(
+      { organization_id: 'ORG-acme' },
+      {
+        signal: stop.signal,
+        onConnect: () => {
+          nowMs += lastingMs;
+        },
+        onDisconnect: (_error, waitMs) => {
+          if (waits.push(waitMs) === 4) stop.abort(new Error('enough'));
+          else void setImmediate().then(() => vi.advanceTimersByTime(Math.ceil(waitMs)));
+        },
+      },
+    );
+    const follow = async () => {
+      for await (const _event of tail);
+    };
+    await expect(follow()).rejects.toThrow('enough');
+    return waits;
+  }
+
+  it('longer and longer if a proxy cuts every connection as soon as it is open', async () => {
+    const [first, second, third, fourth] = await waitsAfter(start, 0);
+    expect(first).toBeLessThanOrEqual(250);
+    expect(second).toBeGreaterThanOrEqual(1_000);
+    expect(third).toBeGreaterThanOrEqual(2_000);
+    expect(fourth).toBeGreaterThanOrEqual(4_000);
+  });
+
+  it.each([
+    ['brought an event', start + event, 0],
+    ['lasted', start, 10_000],
+  ])('almost no time after each connection that %s', async (_what, text, lastingMs) => {
+    for (const waitMs of await waitsAfter(text, lastingMs)) expect(waitMs).toBeLessThanOrEqual(250);
   });
 });

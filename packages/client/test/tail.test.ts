@@ -211,6 +211,42 @@ describe('the tail', () => {
     expect(waitedMs).toBeLessThanOrEqual(toMs);
   });
 
+  it('ends if the response is not an event stream, such as a page of another service', async () => {
+    let connections = 0;
+    const posthorn = new Posthorn({
+      ...{ url: service.publicUrl, token: 'unused' },
+      fetch: async () => {
+        connections += 1;
+        const headers = { 'Content-Type': 'text/html; charset=utf-8' };
+        return new Response('<title>Welcome</title>\n\n<h1>Welcome</h1>\n\n', { headers });
+      },
+    });
+    const onConnect = () => {
+      throw new Error('This is no connection.');
+    };
+    const tail = posthorn.events.tail({ organization_id: 'ORG-acme' }, { onConnect });
+    await expect(tail[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      ...{ status: 200, code: 'unexpected_response' },
+      detail: 'The response with status 200 did not come from Posthorn. Check the URL.',
+    });
+    expect(connections).toBe(1);
+  });
+
+  it('ends with the error of token, and does not reconnect', async () => {
+    // The code is one after which the tail would reconnect, if the service had sent it.
+    const failure = new PosthornError({ status: 503, code: 'unavailable', detail: 'The vault is sealed.' });
+    const vault = async () => {
+      throw failure;
+    };
+    const posthorn = new Posthorn({ url: service.publicUrl, token: vault });
+    const onDisconnect = () => {
+      throw new Error('This is no lost connection.');
+    };
+    const tail = posthorn.events.tail({ organization_id: 'ORG-acme' }, { onDisconnect });
+    const ended = tail[Symbol.asyncIterator]().next();
+    expect(await ended.catch((error) => error)).toBe(failure);
+  });
+
   it('ends with the problem if the service refuses it', async () => {
     const tail = new Posthorn({ url: service.publicUrl, token: 'nobody' }).events.tail({
       organization_id: 'ORG-1',
