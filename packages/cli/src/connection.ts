@@ -73,12 +73,27 @@ async function credentials({ options, env }: Context) {
     throw new CommandFailure(
       `There is no token for ${url}. Run posthorn login --url ${url}, or set POSTHORN_TOKEN.`,
     );
-  return { url, token, profile: given === undefined ? own?.name : undefined };
+  return { url, token: validToken(token), profile: given === undefined ? own?.name : undefined };
 }
 
 export function validUrl(text: string): string {
-  if (/^https?:\/\/\S+$/.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
+  if (/^https?:\/\/\S+$/.test(text) && URL.canParse(text)) {
+    const { username, password } = new URL(text);
+    if (username === '' && password === '') return text.replace(/\/+$/, '');
+    throw new CommandFailure(
+      'The URL contains a username or a password. Remove it: a request contains only the access token.',
+    );
+  }
   throw new CommandFailure(`'${text}' is not an http or https URL. Use --url ${defaultUrl}, for example.`);
+}
+
+/** Returns the token without the white space around it. */
+export function validToken(text: string): string {
+  const token = text.trim();
+  if (/^[!-~]*$/.test(token)) return token;
+  throw new CommandFailure(
+    'The token contains a character that no token contains. Copy the whole token, then run posthorn login again.',
+  );
 }
 
 function sameUrl(one: string, other: string): boolean {

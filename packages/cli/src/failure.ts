@@ -40,7 +40,9 @@ function partsOf(pointer: string): string[] {
 
 function nextStep(error: PosthornError, command: string): string {
   const { status, code, requestId, retryAfterMs } = error;
-  if (code === 'unreachable' || code === 'timeout' || code === 'unexpected_response')
+  // The detail says what to check.
+  if (code === 'unexpected_response') return 'Run posthorn whoami to see the URL in use.';
+  if (code === 'unreachable' || code === 'timeout')
     return 'Check the URL and that the service is running: posthorn whoami shows the URL in use.';
   if (status === 401) return 'Run posthorn login to store a valid token.';
   if (status === 403) return 'Run posthorn whoami to see what the token may do.';

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
 import { freshDirectory, printing, run } from './support/cli.js';
@@ -41,6 +44,43 @@ describe('login', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('posthorn login again');
     await expect(stat(file)).rejects.toThrow();
+  });
+
+  test.each([
+    ['login', '--token', 'pht_50Fg…'],
+    ['webhooks', 'list', '--token', 'pht_50Fg…'],
+  ])('%s %s %s fails at once, in one line without the token', async (...args) => {
+    expect(await run([...args, '--url', url], env)).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        'The token contains a character that no token contains. Copy the whole token, then run posthorn login again.\n',
+    });
+    await expect(stat(file)).rejects.toThrow();
+  });
+
+  test('with a URL that contains a password fails at once, in one line without the password', async () => {
+    const withPassword = url.replace('://', '://ada:hunter2@');
+    expect(await run(['login', '--url', withPassword], env, tenant.token)).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        'The URL contains a username or a password. Remove it: a request contains only the access token.\n',
+    });
+  });
+
+  test('at another service fails with the URL, as other commands do', async () => {
+    const other = createServer((_request, response) => response.end()).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const detail = 'The response with status 200 did not come from Posthorn. Check the URL.';
+    const failure = { code: 1, stdout: '' };
+    const args = ['--url', otherUrl, '--token', tenant.token];
+    for (const command of ['login', 'whoami'])
+      expect(await run([command, ...args], env)).toEqual({ ...failure, stderr: `${otherUrl}: ${detail}\n` });
+    expect(await run(['webhooks', 'list', ...args], env)).toEqual({
+      ...failure,
+      stderr: `${detail} Run posthorn whoami to see the URL in use.\n`,
+    });
   });
 
   test('at the platform listener fails with the address of the public API', async () => {

@@ -1,6 +1,6 @@
 import { Posthorn, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
-import { connect, connectionOptions, defaultUrl, retry, validUrl } from '../connection.js';
+import { connect, connectionOptions, defaultUrl, retry, validToken, validUrl } from '../connection.js';
 import { json } from '../listing.js';
 import { Profiles } from '../profiles.js';
 import { promptText, promptToken } from '../prompt.js';
@@ -28,10 +28,12 @@ export const login: Command = {
     const stored = await profiles.find(name);
     const suggested = env.POSTHORN_URL || stored?.profile.url || defaultUrl;
     const url = validUrl(options.url ?? (await askedUrl(context, suggested)));
-    const token = (options.token ?? (await promptToken(context))).trim();
+    const token = validToken(options.token ?? (await promptToken(context)));
     if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
     const own = await new Posthorn({ url, token, retry }).token().catch((error: unknown) => {
-      if (error instanceof PosthornError && error.status === 401)
+      if (!(error instanceof PosthornError)) throw error;
+      if (error.code === 'unexpected_response') throw new CommandFailure(`${url}: ${error.detail}`);
+      if (error.status === 401)
         throw new CommandFailure(
           `${url} does not accept this token: it is unknown, expired or revoked. Ask an operator for a new one ` +
             '(posthorn token create), then run posthorn login again.',
@@ -82,8 +84,10 @@ export const whoami: Command = {
     const { options, terminal } = context;
     const { posthorn, url, profile } = await connect(context);
     const token = await posthorn.token().catch((error: unknown) => {
-      if (error instanceof PosthornError && error.status === 0)
+      if (!(error instanceof PosthornError)) throw error;
+      if (error.status === 0)
         throw new CommandFailure(`No response from ${url}. Check the URL, or run posthorn login --url URL.`);
+      if (error.code === 'unexpected_response') throw new CommandFailure(`${url}: ${error.detail}`);
       throw error;
     });
     if (options.json) {
