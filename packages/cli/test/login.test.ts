@@ -46,17 +46,18 @@ describe('login', () => {
     await expect(stat(file)).rejects.toThrow();
   });
 
-  test.each([
-    ['login', '--token', 'pht_50Fg…'],
-    ['webhooks', 'list', '--token', 'pht_50Fg…'],
-  ])('%s %s %s fails at once, in one line without the token', async (...args) => {
-    expect(await run([...args, '--url', url], env)).toMatchObject({
-      ...{ code: 1, stdout: '' },
-      stderr:
-        'The token contains a character that no token contains. Copy the whole token, then run posthorn login again.\n',
-    });
-    await expect(stat(file)).rejects.toThrow();
-  });
+  test.each(['login', 'webhooks list'])(
+    '%s with a token that cannot be sent fails at once, in one line without the token',
+    async (command) => {
+      const args = [...command.split(' '), '--url', url, '--token', 'pht_50Fg…'];
+      expect(await run(args, env)).toMatchObject({
+        ...{ code: 1, stdout: '' },
+        stderr:
+          'The token contains a character that no token contains. Copy the whole token, then run posthorn login again.\n',
+      });
+      await expect(stat(file)).rejects.toThrow();
+    },
+  );
 
   test('with a URL that contains a password fails at once, in one line without the password', async () => {
     const withPassword = url.replace('://', '://ada:hunter2@');

@@ -139,9 +139,13 @@ describe('a problem', () => {
     expect(() => new Posthorn({ url, token: 'x' })).toThrow(new TypeError(reason));
   });
 
-  it.each(['pht_50Fg…', 'pht_50\nFg', async () => 'pht_50Fg…'])(
-    'with the token %j is reported at once, without the token',
-    async (unsendable) => {
+  it.each([
+    ['that was shortened', 'pht_50Fg…'],
+    ['in two lines', 'pht_50\nFg'],
+    ['of a function', async () => 'pht_50Fg…'],
+  ])(
+    'with a token %s, which cannot be sent, is reported at once, without the token',
+    async (_what, unsendable) => {
       let sent = 0;
       const send = async () => {
         sent += 1;
