@@ -1,4 +1,7 @@
-/** Bodies up to this size are searched for a single changed byte: about 200 digests per byte. */
+/**
+ * Bodies up to this size are searched for a single changed byte: about 200 digests per byte. Each digest covers the whole
+ * body, so a body of twice the size takes four times as long.
+ */
 const searchedBytesMax = 4_096;
 
 const tab = 9;
@@ -12,9 +15,12 @@ export function changeOfLines(body: Buffer, fits: (other: Buffer) => boolean): s
   return variants(body).find(([other]) => fits(other))?.[1];
 }
 
+/** Returns whether `changeOfByte` searches this body. */
+export const isSearched = (body: Buffer) => body.length <= searchedBytesMax;
+
 /** Returns which single byte of the body was changed, added or removed, in a sentence. */
 export function changeOfByte(body: Buffer, fits: (other: Buffer) => boolean): string | undefined {
-  if (body.length > searchedBytesMax) return undefined;
+  if (!isSearched(body)) return undefined;
   return replaced(body, fits) ?? added(body, fits) ?? removed(body, fits);
 }
 

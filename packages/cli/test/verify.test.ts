@@ -22,11 +22,14 @@ interface Change {
   headers?: Record<string, string | undefined>;
   body?: (body: string) => string;
   sentAt?: Date;
+  /** The secret before a rotation whose grace period is not over. */
+  previous?: string;
+  data?: { payment_method: string };
 }
 
 /** Returns a request as a file has it. */
-function request({ headers = {}, body = (text) => text, sentAt = new Date() }: Change = {}): string {
-  const signed = signedRequest('invoice.paid', { secret, sentAt });
+function request({ headers = {}, body = (text) => text, sentAt = new Date(), ...more }: Change = {}): string {
+  const signed = signedRequest('invoice.paid', { secret, sentAt, ...more });
   const all = { ...signed.headers, 'content-length': String(Buffer.byteLength(signed.body)), ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}: ${value}`],
@@ -54,7 +57,12 @@ describe('verify', () => {
 
   const longAgo = new Date(Date.now() - 7_200_000);
   test.each<[string, string, string, string]>([
-    ['a wrong secret', 'signature_mismatch', request(), "The secret is most likely not the webhook's secret"],
+    [
+      'a wrong secret',
+      'signature_mismatch',
+      request(),
+      "Either the secret is not the webhook's secret, or the",
+    ],
     ['an old request', 'timestamp_too_old', request({ sentAt: longAgo }), 'Signed 72'],
     [
       'missing headers',
@@ -113,6 +121,41 @@ describe('verify', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`Not verified (${reason}): `);
     expect(stderr).toContain(detail);
+  });
+
+  const early = (text: string) => text.replace('{"id"', '{"iD"');
+  test.each<[string, string, string, string[]]>([
+    ['the new secret in a grace period', secret, request({ body: early, previous: 'an-older-secret' }), []],
+    [
+      'the old secret in a grace period',
+      'an-older-secret',
+      request({ body: early, previous: 'an-older-secret' }),
+      [],
+    ],
+    ['a receiver of one signature', secret, request({ body: early }), ['--signature', 'webhook-signature']],
+    [
+      'a proxy that removed a header',
+      secret,
+      request({ body: early, headers: { 'X-Service-Signature': undefined } }),
+      [],
+    ],
+  ])('finds a changed byte with every signature of the request: %s', async (_, given, text, more) => {
+    const { stderr } = await run(['verify', '--secret', given, ...more], env, text);
+    expect(stderr).toContain(
+      "Not verified (body_not_raw): One byte was changed: byte 4 is 'D', but 'd' was signed.",
+    );
+  });
+
+  test('does not blame the secret for a change that it cannot find, and says how to tell them apart', async () => {
+    const text = request({ body: early, data: { payment_method: 'x'.repeat(4_096) } });
+    const { code, stderr } = await run(['verify', '--secret', secret], env, text);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^Not verified \(signature_mismatch\): Either the secret is not .*, or the body was changed/,
+    );
+    expect(stderr).toContain('The body is too large to search for a single changed byte.');
+    expect(stderr).toContain('Compare the body with request.body in the output of posthorn deliveries get');
+    expect(stderr).not.toMatch(/most likely|no small change|rotate/i);
   });
 
   test('--any-age accepts an old request', async () => {

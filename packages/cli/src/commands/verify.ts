@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { type Refusal, signingKey, type Verification, verify } from '@posthorn/receiver';
-import { changeOfByte, changeOfLines } from '../body-change.js';
+import { changeOfByte, changeOfLines, isSearched } from '../body-change.js';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { choiceOf, json } from '../listing.js';
 import { readRequest, type SavedRequest } from '../saved-request.js';
@@ -113,16 +113,12 @@ const titles: Record<Signature, string> = {
   'webhook-signature': 'webhook-signature',
 };
 
-/** Explains why a signature does not match: a wrong secret, or a changed body. */
+/** Explains why no signature matches: how the body was changed, or else that the secret or the body can be wrong. */
 function explained(refused: Refused, { body, headers }: SavedRequest, secret: string): Refused {
   if (refused.reason !== 'signature_mismatch' && refused.reason !== 'body_not_raw') return refused;
   const { 'content-length': declared, ...others } = headers;
   const changedBody = (detail: string): Refused => ({ ok: false, reason: 'body_not_raw', detail });
-  // This signature covers only the body.
-  const digest = /^sha256=([0-9a-f]{64})$/i.exec(headers['x-service-signature'] ?? '')?.[1]?.toLowerCase();
-  if (digest === undefined) return refused;
-  const { service } = signingKey(secret);
-  const fits = (other: Buffer) => createHmac('sha256', service).update(other).digest('hex') === digest;
+  const fits = fitting(headers, secret);
   const ofLines = changeOfLines(body, fits);
   if (ofLines !== undefined) return changedBody(ofLines);
   const again = verify(body, others, secret, { toleranceSeconds: anyAge });
@@ -130,10 +126,33 @@ function explained(refused: Refused, { body, headers }: SavedRequest, secret: st
   const ofByte = changeOfByte(body, fits);
   if (ofByte !== undefined) return changedBody(ofByte);
   if (declared !== undefined && Number(declared) !== body.length) return refused;
-  const detail =
-    "The secret is most likely not the webhook's secret: no small change to the body makes the signature match.";
-  return { ...refused, detail };
+  const searched = isSearched(body)
+    ? 'No small change to the body makes a signature match.'
+    : 'The body is too large to search for a single changed byte.';
+  return { ...refused, detail: `${secretOrBody} ${searched}` };
 }
+
+/**
+ * Returns whether a body matches one of the request's signatures. Each secret signs a request in both ways, so one
+ * digest per body is enough: of the kind of which more signatures arrived.
+ */
+function fitting(headers: SavedRequest['headers'], secret: string): (body: Buffer) => boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': seconds } = headers;
+  const sent = [headers['x-service-signature'], headers['x-service-signature-previous']].join(' ');
+  const service: string[] = sent.toLowerCase().match(/(?<=sha256=)[0-9a-f]{64}\b/g) ?? [];
+  const standard: string[] = headers['webhook-signature']?.match(/(?<=v1,)[A-Za-z0-9+/]{43}=/g) ?? [];
+  const key = signingKey(secret);
+  if (service.length >= standard.length)
+    return (body) => service.includes(createHmac('sha256', key.service).update(body).digest('hex'));
+  return (body) => {
+    const digest = createHmac('sha256', key.standard).update(`${id}.${seconds}.`).update(body);
+    return standard.includes(digest.digest('base64'));
+  };
+}
+
+const secretOrBody =
+  "Either the secret is not the webhook's secret, or the body was changed on its way, for example parsed and " +
+  'serialized again by a proxy or a framework.';
 
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {
   const id = headers['webhook-id'] ?? 'the request';
@@ -141,9 +160,11 @@ function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { heade
   return `Verified: ${id} was signed with this secret. X-Service-Signature does not cover the time.`;
 }
 
-const compare = "Compare it with the webhook's secret, or create a new secret with posthorn webhooks rotate.";
 const resend =
   'Save the request as it arrives, before any parser reads it; posthorn listen --save does this.';
+const compare =
+  'Compare the body with request.body in the output of posthorn deliveries get --json. If they are the same, the ' +
+  'secret is wrong. If they differ, the body was changed: save the request as it arrives, before any parser reads it.';
 
 const completeNext =
   'Posthorn always sends both: check that no proxy removes or changes headers. To check only the one that your ' +
