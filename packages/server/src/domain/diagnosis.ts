@@ -1,5 +1,6 @@
 import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
+import { accessRemedy, refusalRemedy } from './receiver-refusal.js';
 import { wordsOf } from './response-words.js';
 import { explainTls, explainTlsTimeout } from './tls-diagnosis.js';
 
@@ -166,13 +167,15 @@ function explainStatus(attempt: FailedAttempt, status: number): Diagnosis {
   if (status >= 400 && status <= 499) {
     return say(
       `The receiver rejected the request with ${status}${responseClause(attempt, 'says')}.`,
-      `Check what the receiver expects in a request. ${successOf(attempt) === '200' ? 'Only 200' : 'Any 2xx'} counts as success.`,
+      refusalRemedy(attempt.response) ??
+        `Check what the receiver expects in a request. ${successOf(attempt) === '200' ? 'Only 200' : 'Any 2xx'} counts as success.`,
     );
   }
   if (status >= 500 && status <= 599) {
     return say(
       `The receiver failed with ${status}${responseClause(attempt, 'begins')}.`,
-      `Look at its logs around ${timeText(attempt.attemptedAt)}${deliveryClause(attempt)}.`,
+      refusalRemedy(attempt.response) ??
+        `Look at its logs around ${timeText(attempt.attemptedAt)}${deliveryClause(attempt)}.`,
     );
   }
   return say(
@@ -187,10 +190,7 @@ function explainKnownStatus(attempt: FailedAttempt, status: number): Diagnosis |
     case 403:
       return say(
         `The receiver refused the request with ${status}${responseClause(attempt, 'says')}.`,
-        'Check that it uses the secret of this webhook and verifies the raw body: a body that was parsed and serialized again does not match.' +
-          (status === 403
-            ? ' If a login, a CSRF check or a firewall refused the request, exempt this path from it.'
-            : ''),
+        refusalRemedy(attempt.response) ?? accessRemedy(status),
       );
     case 404:
     case 405:

@@ -1,3 +1,5 @@
+import { createReceiver, type Refusal } from '@posthorn/receiver';
+import { signedRequest } from '@posthorn/receiver/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { attemptErrors, type Outcome } from '../../src/domain/delivery.js';
@@ -252,6 +254,61 @@ describe('with a status', () => {
   });
 });
 
+describe('a refusal of @posthorn/receiver', () => {
+  const secret = 'a-secret-of-the-tests';
+  const { headers, body } = signedRequest('invoice.paid', { secret, sentAt: attemptedAt });
+  const minutesAway = (minutes: number) => () => new Date(attemptedAt.getTime() + minutes * 60_000);
+  const without = (name: string) => ({ ...headers, [name]: '' });
+  const receiving = {
+    headers,
+    body,
+    secret: secret as string | undefined,
+    now: minutesAway(0),
+  };
+  /** What each receiver does to its requests, and what has to be done about it. */
+  const refusals: Record<Refusal, [Partial<typeof receiving>, RegExp]> = {
+    no_secret: [{ secret: undefined }, /^Set the secret of this webhook/],
+    malformed_secret: [{ secret: `${secret}\n` }, /^Correct the secret in the configuration/],
+    body_not_raw: [{ body: JSON.parse(body) }, /^Give the receiver the raw body/],
+    missing_signature: [{ headers: {} }, /no proxy .* removes or changes webhook-id/],
+    missing_timestamp: [{ headers: without('webhook-timestamp') }, /no proxy .* removes or changes/],
+    malformed_timestamp: [{ headers: { ...headers, 'webhook-timestamp': 'now' } }, /no proxy .* or changes/],
+    malformed_signature: [{ headers: { ...headers, 'webhook-signature': 'v1' } }, /no proxy .* or changes/],
+    signature_mismatch: [{ secret: 'another-secret' }, /^Check that it uses the secret .* the raw body/],
+    timestamp_too_old: [{ now: minutesAway(60) }, /^Correct the clock .* If requests wait in a queue/],
+    timestamp_in_future: [{ now: minutesAway(-60) }, /^Correct the clock of the machine/],
+  };
+
+  test.each(Object.entries(refusals))(
+    'gets the remedy for its reason: %s',
+    async (reason, [change, remedy]) => {
+      const { secret, now, ...sent } = { ...receiving, ...change };
+      const receiver = createReceiver({ secret, now, on: {}, log: () => undefined });
+      const { status, text } = await receiver.receive(sent.body, sent.headers);
+      const [happened, todo] = said({ httpStatus: status, response: text });
+      expect(happened).toContain(`"${reason}: `);
+      expect(todo).toMatch(remedy);
+    },
+  );
+
+  test('gets it with any status that says only that the request failed, and whatever the detail is', () => {
+    const anyRefusal = fc.constantFrom(...(Object.keys(refusals) as Refusal[]));
+    const anyStatus = fc.constantFrom(400, 401, 403, 422, 500, 502);
+    fc.assert(
+      fc.property(anyRefusal, anyStatus, fc.lorem({ maxCount: 200 }), (reason, httpStatus, detail) => {
+        expect(said({ httpStatus, response: `${reason}: ${detail}` })[1]).toMatch(refusals[reason][1]);
+      }),
+    );
+  });
+
+  test.each(['constructor: no', 'timestamp_too_old', 'a timestamp_too_old: no', 'timestamp_too_old:no'])(
+    'is only a known reason followed by a colon: %s',
+    (response) => {
+      expect(said({ httpStatus: 401, response })[1]).toMatch(/^Check that it uses the secret/);
+    },
+  );
+});
+
 describe('what follows an attempt', () => {
   const noWait = {};
   const longWait = { headers: { 'retry-after': '172800' } };
@@ -313,7 +370,12 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
     kind: fc.constant('response' as const),
     httpStatus: fc.integer({ min: 200, max: 999 }),
     durationMs: fc.nat(),
-    response: fc.option(anyText),
+    response: fc.option(
+      fc.oneof(
+        anyText,
+        anyText.map((text) => `timestamp_too_old: ${text}`),
+      ),
+    ),
     headers: anyHeaders,
     retryAfterMs: fc.constant(undefined),
   }),
