@@ -1,6 +1,6 @@
 /**
- * Bodies up to this size are searched for a single changed byte: about 200 digests per byte. Each digest covers the whole
- * body, so a body of twice the size takes four times as long.
+ * Bodies up to this size are searched for a single changed byte: about 200 digests per byte. Each digest covers the
+ * whole body, so a body of twice the size takes four times as long.
  */
 const searchedBytesMax = 4_096;
 
