@@ -43,6 +43,7 @@ export interface ListenerParts {
   counts: CountExchange | undefined;
   tracer: Tracing | undefined;
   isReady: () => Promise<boolean>;
+  hasStarted: () => boolean;
   /** Aborts when the service begins to stop, and ends the tails. */
   stopping: AbortSignal;
 }
@@ -116,6 +117,7 @@ export class Listeners {
       },
       serverUrl: config.publicOrigin,
       isReady: this.#parts.isReady,
+      hasStarted: this.#parts.hasStarted,
       stopping: this.#parts.stopping,
     });
     this.#apps.push(app);
@@ -152,6 +154,7 @@ export class Listeners {
       token,
       check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
       isReady: this.#parts.isReady,
+      hasStarted: this.#parts.hasStarted,
     });
     this.#apps.push(app);
     return listen(app, 'platform listener', platformHost, platformPort);

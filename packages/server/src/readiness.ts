@@ -9,6 +9,10 @@ const migrateAgainMs = 1_000;
 export interface Readiness {
   /** Whether the database is reachable, accepts writes and has all migrations, and all that waited for it has started. */
   isReady: () => Promise<boolean>;
+  /** Whether the database has been migrated and checked, and all that waited for it has started. */
+  hasStarted: () => boolean;
+  /** Resolves with the reason if the database, once reachable, turns out to be one that the service must not use. */
+  refused: Promise<Error>;
   /** Runs `start` now, or as soon as the database has been migrated. In that case, a start that fails runs again. */
   whenReady: (start: () => Promise<void>) => Promise<void>;
   /** Stops trying to reach the database. */
@@ -18,7 +22,7 @@ export interface Readiness {
 /**
  * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
  * database is back, as orchestrators expect. Any other failure makes the start fail, including one of `check`, which
- * runs after the migration.
+ * runs after the migration. If the database was unreachable at first, the service has to end with that failure.
  */
 export async function migrateWhenReachable(
   database: Database,
@@ -44,11 +48,25 @@ export async function migrateWhenReachable(
   };
   const hasStarted = () => isMigratedOnce && waiting.length === 0;
   let again: Repeating | undefined;
+  let refuse: (reason: Error) => void = () => undefined;
+  const refused = new Promise<Error>((resolve) => {
+    refuse = resolve;
+  });
+  const attemptAgain = async () => {
+    try {
+      await attempt();
+    } catch (error) {
+      if (isUnreachable(error)) throw error;
+      void again?.stop();
+      logger.error({ reason: (error as Error).message }, 'this node cannot use the database, so it stops');
+      refuse(error as Error);
+    }
+  };
   try {
     await attempt();
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    again = new Repeating(migrateAgainMs, attempt, logger);
+    again = new Repeating(migrateAgainMs, attemptAgain, logger);
   }
   // Anyone can send readiness checks, so those that arrive while one is running share its result.
   let checking: Promise<boolean> | undefined;
@@ -63,6 +81,8 @@ export async function migrateWhenReachable(
   };
   return {
     isReady: async () => hasStarted() && (await isUsable()),
+    hasStarted,
+    refused,
     whenReady: async (start) => {
       if (hasStarted()) await start();
       else waiting.push(start);

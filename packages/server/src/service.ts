@@ -29,6 +29,11 @@ export interface Service extends ListenerUrls {
   database: Database;
   metrics: Metrics;
   /**
+   * Resolves with the reason if the service must not use its database, which was unreachable when it started. The
+   * caller then has to end the process.
+   */
+  refused: Promise<Error>;
+  /**
    * Stops accepting connections, and lets the clients of open ones move to another process. Resolves when they have, or
    * after two seconds. Called before `stop` when another process has taken over.
    */
@@ -128,6 +133,7 @@ export async function startService(
       recorded,
       now,
       isReady: readiness.isReady,
+      hasStarted: readiness.hasStarted,
       stopping: stopping.signal,
       counts: member?.counts,
       readEvents,
@@ -143,7 +149,7 @@ export async function startService(
       stopping.abort();
       await listeners.withdraw();
     };
-    return { ...urls, consoleLink, database, metrics, withdraw, stop };
+    return { ...urls, consoleLink, database, metrics, refused: readiness.refused, withdraw, stop };
   } catch (error) {
     await stop();
     throw error;

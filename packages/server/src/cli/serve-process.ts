@@ -22,24 +22,27 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
     target: start.target,
     counts,
     collectMetrics,
-  }).catch(async (error) => {
-    const failure = failureOf(error);
-    // The supervisor reports it. Anything else is a bug, which this process reports itself.
-    if (!(failure instanceof CommandFailure)) throw error;
-    await member.failed(failure.message);
-    process.exit(failure.exitCode);
-  });
+  }).catch((error) => fail(member, error));
   useHeapSparingly();
   const { registry } = service.metrics;
   member.ready(service, async () => (await registry.getMetricsAsJSON()) as Figures);
-  const { gently } = await member.stop;
+  const end = await Promise.race([member.stop, service.refused]);
+  if (end instanceof Error) return fail(member, end);
   logger.info('stopping');
-  if (gently) await service.withdraw();
+  if (end.gently) await service.withdraw();
   setTimeout(() => process.exit(0), drainMsMax).unref();
   await service.stop();
   await member.leave();
   logger.info('stopped');
   process.exit(0);
+}
+
+/** Ends this process. The supervisor reports why, unless it is a bug, which this process reports itself. */
+async function fail(member: Member, error: unknown): Promise<never> {
+  const failure = failureOf(error);
+  if (!(failure instanceof CommandFailure)) throw error;
+  await member.failed(failure.message);
+  process.exit(failure.exitCode);
 }
 
 /** Returns the settings of one process. Only the first does maintenance, because the others would repeat it. */

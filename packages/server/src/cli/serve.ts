@@ -38,10 +38,12 @@ export const serve: OperatorCommand = {
     useHeapSparingly();
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);
     else if (service.consoleLink) logger.info(`console at ${service.consoleLink()}`);
-    const signal = await stopped;
+    const end = await Promise.race([stopped, service.refused]);
+    if (end instanceof Error) setTimeout(() => process.exit(1), drainMsMax).unref();
     await service.stop();
+    if (end instanceof Error) throw end;
     logger.info('stopped');
-    if (signal === 'SIGHUP') terminal.hangUp();
+    if (end === 'SIGHUP') terminal.hangUp();
   },
 };
 

@@ -72,6 +72,7 @@ export interface PublicApiOptions {
   recorded: Notifier;
   now: () => number;
   isReady: () => Promise<boolean>;
+  hasStarted: () => boolean;
   stopping: AbortSignal;
 }
 
@@ -111,6 +112,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     logger: options.logger,
     bodyLimit,
     trustedProxies: options.trustedProxies,
+    hasStarted: options.hasStarted,
     onFinished: options.metrics.observeRequests('public'),
     elsewhere: (method, path) =>
       method === 'POST' && path === '/v1/events'

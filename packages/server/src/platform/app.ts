@@ -34,6 +34,7 @@ export interface PlatformApiOptions {
   publicUrl: string;
   metrics: Metrics;
   isReady: () => Promise<boolean>;
+  hasStarted: () => boolean;
 }
 
 const bodyLimit = 8 * 1024 * 1024;
@@ -45,6 +46,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     logger: options.logger,
     bodyLimit,
     trustedProxies: options.trustedProxies,
+    hasStarted: options.hasStarted,
     onFinished: options.metrics.observeRequests('platform'),
     elsewhere: (_method, path) =>
       path.startsWith('/v1/')

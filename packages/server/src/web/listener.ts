@@ -24,6 +24,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the route needs no token on any listener, because it exposes no data. */
     open?: boolean;
+    /** Whether the route responds even before the database has been checked. Open routes do, too. */
+    early?: boolean;
     /** Whether a missing body counts as `{}`. */
     bodyIsOptional?: boolean;
   }
@@ -45,6 +47,8 @@ export interface ListenerOptions {
   trustedProxies?: readonly Cidr[];
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;
   elsewhere?: Elsewhere;
+  /** Whether the database has been checked. Until then, a request could write to one that is not meant for this node. */
+  hasStarted?: () => boolean;
 }
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
@@ -107,6 +111,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     drain.refuseWhileStopping();
     drain.closeIfWithdrawn(reply);
     if (request.is404) throw routes.missing(request.method, request.url);
+    if (options.hasStarted?.() === false) refuseUnlessEarly(request);
   });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown');
@@ -158,6 +163,15 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   await installCompression(app);
   installValidation(app);
   return app;
+}
+
+function refuseUnlessEarly({ routeOptions: { config } }: FastifyRequest): void {
+  if (config.open || config.early) return;
+  throw new Problem(
+    'unavailable',
+    'This node is starting and has not been able to check its database yet. Nothing was changed. Try again shortly.',
+    { headers: { 'Retry-After': '2' } },
+  );
 }
 
 function createHttpServer(handle: RequestListener): Server {

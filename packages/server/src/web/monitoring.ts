@@ -40,6 +40,7 @@ export function metricsRoute(app: FastifyInstance, metrics: Metrics): void {
   app.get(
     '/metrics',
     {
+      config: { early: true },
       schema: {
         operationId: 'metrics',
         tags: ['Monitoring'],

@@ -6,6 +6,8 @@ import { readCell } from '../../src/storage/relocations.js';
 import { type Ask, ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
+import { Log } from '../support/log.js';
+import { PostgresProxy } from '../support/postgres-proxy.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
 
 const [east, west] = await Promise.all([
@@ -55,6 +57,32 @@ describe("a cell's name", () => {
     expect(stdout).toContain(
       '"check":"cell","state":"problem","detail":"the database belongs to the cell east"',
     );
+  });
+
+  it('is checked when the database becomes reachable, before a node with another name serves any request', async () => {
+    const proxy = await PostgresProxy.open(east.databaseUrl);
+    proxy.cut();
+    const log = new Log();
+    const late = await startTestService({ DATABASE_URL: proxy.url, POSTHORN_CELL: 'west' }, log);
+    const organization_id = newOrganization();
+    proxy.heal();
+    const refusal = await late.refused;
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal.message).toMatch(/^POSTHORN_CELL: "west" is not the name of this cell\. /);
+    for (const refused of [
+      await platform(late, 'POST', '/tokens', { organization_id }),
+      await platform(late, 'POST', '/events', event({ organization_id })),
+      await api(late, '/event-types', { token: await makeToken(east.database) }),
+    ]) {
+      expect([refused.status, refused.body.code], refused.text).toEqual([503, 'unavailable']);
+      expect(refused.headers.get('retry-after')).toBe('2');
+    }
+    for (const path of ['/healthz', '/docs', '/openapi.json', '/metrics'])
+      expect((await ask(late.platformUrl + path, { token: platformToken })).status, path).toBe(200);
+    expect(log.lines.filter(({ level }) => level === 50).at(-1)).toMatchObject({
+      msg: 'this node cannot use the database, so it stops',
+      reason: refusal.message,
+    });
   });
 
   it('can be changed if all its nodes are stopped', async () => {

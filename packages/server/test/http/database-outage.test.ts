@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,6 +11,7 @@ import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { Log } from '../support/log.js';
 import { exampleOf, readOperations, urlOf } from '../support/operations.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
+import { Posthorn } from '../support/process.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
 import { eventually } from '../support/tenant.js';
@@ -339,6 +341,26 @@ describe('a service that starts while the database is unreachable', () => {
       ...{ method: 'POST', token: platformToken, body: event() },
     });
     expect(recorded.status).toBe(201);
+  });
+
+  it('ends with the same line as any other start if the database turns out to be too new', async () => {
+    const newer = await freshDatabase();
+    await newer.database.query({ text: 'update posthorn.schema_files set revision = 9001' });
+    const outage = await PostgresProxy.open(newer.url);
+    outage.cut();
+    const node = new Posthorn(['serve'], {
+      DATABASE_URL: outage.url,
+      POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+      POSTHORN_PLATFORM_TOKEN: platformToken,
+      ...{ POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' },
+    });
+    await node.until(/platform listener listening/);
+    outage.heal();
+    const { code, stderr } = await node.ended;
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The database has schema revision 9001; [^\n]*\n$/),
+    ]);
   });
 
   it('is not ready until all that needs the database has started, even if the database fails again meanwhile', async () => {

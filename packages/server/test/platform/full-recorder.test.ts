@@ -33,6 +33,7 @@ beforeAll(async () => {
     portal: { database, cell: undefined, now: Date.now, consoleLink: () => '' },
     publicUrl: '',
     isReady: async () => true,
+    hasStarted: () => true,
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
 });
