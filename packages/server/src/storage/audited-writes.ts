@@ -1,6 +1,6 @@
 import { Semaphore } from '../signals/semaphore.js';
 import type { Database, Queryable } from './database.js';
-import { isLockTimeout, isUnreachable } from './database-errors.js';
+import { isCanceled, isLockTimeout, isUnreachable } from './database-errors.js';
 
 /**
  * Writes for one organization wait for each other anyway, because they share an audit chain. Running several at once
@@ -28,7 +28,8 @@ export async function auditedWrite<T>(
     database.transaction(work).catch((error) => {
       // Reject the waiting writes before the next one starts: it would wait for the same lock, or for the
       // same unreachable database.
-      if (isLockTimeout(error) || isUnreachable(error)) queue.semaphore.rejectWaiting(error, 0);
+      if (isLockTimeout(error) || isCanceled(error) || isUnreachable(error))
+        queue.semaphore.rejectWaiting(error, 0);
       throw error;
     });
   try {

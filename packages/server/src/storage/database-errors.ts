@@ -32,10 +32,11 @@ const networkCodes = new Set([
 const serverCodes = /^(08|57P0|53300|25006|25P0[34])/;
 /**
  * Class 40: deadlocks and similar failures. 53000, 53100: insufficient resources, such as a full disk. 55P03: a lock
- * that was not acquired in time. 58030: the disk failed. Too little memory (53200) is not one of them: it can mean that
- * the statement needs too much.
+ * that was not acquired in time. 57014: a statement that was canceled, usually because it exceeded `statement_timeout`
+ * while it waited. 58030: the disk failed. Too little memory (53200) is not one of them: it can mean that the statement
+ * needs too much.
  */
-const transientCodes = /^(40|53000|53100|55P03|58030)/;
+const transientCodes = /^(40|53000|53100|55P03|57014|58030)/;
 const driverMessages =
   /timeout exceeded when trying to connect|Query read timeout|Connection terminated|connection error and is not queryable|Client was closed/;
 
@@ -60,6 +61,11 @@ export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: string }).code === '55P03';
 }
 
+/** Returns whether the server canceled the statement, because it exceeded `statement_timeout` or someone asked for it. */
+export function isCanceled(error: unknown): boolean {
+  return (error as { code?: string }).code === '57014';
+}
+
 /** Returns whether the user may not do what the statement does. */
 export function isForbidden(error: unknown): boolean {
   return (error as { code?: string } | undefined)?.code === '42501';
@@ -69,6 +75,7 @@ export function isForbidden(error: unknown): boolean {
 export function isTransient(error: unknown): boolean {
   return (
     isUnreachable(error) ||
+    isConnectFailure(error) ||
     (error instanceof Error && transientCodes.test((error as NodeJS.ErrnoException).code ?? ''))
   );
 }

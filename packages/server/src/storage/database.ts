@@ -89,6 +89,7 @@ export interface Route {
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #reachability: Reachability | undefined;
+  #hasConnected = false;
   /** Shared by the pools of one database. */
   readonly route: Route;
   /** Called when the response to a statement that leases deliveries was lost: it may have been executed. */
@@ -116,7 +117,10 @@ export class Database implements Queryable {
     this.#pool.on('error', () => undefined);
     // If a connection breaks while in use, its statement fails. Between two statements, nothing else listens for
     // errors, and an unhandled 'error' event would end the process.
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#pool.on('connect', (client) => {
+      this.#hasConnected = true;
+      client.on('error', () => undefined);
+    });
   }
 
   /** Detects a pooler between this process and PostgreSQL. Call it before the first named statement. */
@@ -257,9 +261,11 @@ export class Database implements Queryable {
       return await this.#pool.connect();
     } catch (error) {
       if (error instanceof Error) noteConnectFailure(error);
-      // If all connections are in use, waiting for one times out although the database is reachable.
-      const { totalCount, options } = this.#pool;
-      if (this.#reachability && isUnreachable(error) && totalCount < options.max) {
+      // If all connections are in use, waiting for one times out although the database is reachable. A login that is
+      // refused from the start makes the start fail. Later, it means that the database is lost, whatever the reason.
+      const { totalCount, options, ending } = this.#pool;
+      const isLost = isUnreachable(error) || (this.#hasConnected && !ending);
+      if (this.#reachability && isLost && totalCount < options.max) {
         this.#reachability.lost(error as Error);
         markReported(error as Error);
       }

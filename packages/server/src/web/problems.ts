@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
 import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
 import { SecretNotDecrypted } from '../domain/secret-box.js';
-import { isLockTimeout, isUnreachable } from '../storage/database-errors.js';
+import { isCanceled, isConnectFailure, isLockTimeout, isUnreachable } from '../storage/database-errors.js';
 import { linger } from './linger.js';
 
 /** Part of the context of a lock timeout if the lock is an idempotency key, which the other transaction has used. */
@@ -18,7 +18,7 @@ const moving = 'PH503';
 /** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
-  if (isUnreachable(error)) {
+  if (isUnreachable(error) || isConnectFailure(error)) {
     return new Problem(
       'unavailable',
       'The database is unreachable. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
@@ -43,6 +43,13 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       lockedKey.test(where)
         ? 'Another transaction has used the same idempotency key and is still open. Nothing was recorded. Try again.'
         : 'Another write for this organization is taking a long time. Nothing was changed. Try again.',
+      { headers: { 'Retry-After': '1' } },
+    );
+  }
+  if (isCanceled(error)) {
+    return new Problem(
+      'unavailable',
+      'The database canceled the request, which took too long. Nothing was changed. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
   }

@@ -262,6 +262,33 @@ describe('every endpoint, with a cached token', async () => {
   });
 });
 
+describe('while the database refuses logins', () => {
+  it('requests are 503, and the log says once that it is unreachable, and once that it is back', async () => {
+    const { database: elsewhere } = await freshDatabase(true);
+    const { rows } = await real.database.query<{ name: string }>({
+      text: 'select current_database()::text as name',
+    });
+    const [{ name }] = rows as [{ name: string }];
+    log.lines.length = 0;
+    await elsewhere.query({ text: `alter database ${name} allow_connections false` });
+    try {
+      await elsewhere.query({
+        text: 'select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1',
+        values: [name],
+      });
+      for (let times = 0; times < 3; times += 1) {
+        for (const request of [list(), post(), readyz()]) expectUnavailable(await inTime(request));
+      }
+    } finally {
+      await elsewhere.query({ text: `alter database ${name} allow_connections true` });
+    }
+    await untilReady();
+    await log.until('the database is reachable again');
+    const errors = log.lines.filter(({ level }) => level >= 50).map(({ msg }) => msg);
+    expect(errors).toEqual(['the database is unreachable; requests get 503 until it is back']);
+  });
+});
+
 describe('while the database is read-only', () => {
   /** Makes the database read-only, or not, for connections from now on, and closes the others. */
   async function setReadOnly(isReadOnly: boolean): Promise<void> {

@@ -3,7 +3,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allowPauses, Database, databaseLimits } from '../../src/storage/database.js';
-import { isUnreachable } from '../../src/storage/database-errors.js';
+import { isTransient, isUnreachable } from '../../src/storage/database-errors.js';
 import { Reachability } from '../../src/storage/reachability.js';
 import { afterFile } from '../support/cleanup.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
@@ -179,6 +179,16 @@ test('a transaction without a time limit has none from the database either', asy
   };
   expect([await limits(true), await limits(false)]).toEqual(['0 0', '1s 1s']);
   await fresh.close();
+});
+
+test('a statement that exceeds the time limit of the database can succeed later', async () => {
+  const { database, url } = await freshDatabase(true);
+  await changeSettings(database, { statement_timeout: '100ms' });
+  const fresh = new Database({ connectionString: url }, 1);
+  afterFile(() => fresh.close());
+  const failure = await fresh.query({ text: 'select pg_sleep(600)' }).catch((error) => error);
+  expect(isTransient(failure)).toBe(true);
+  expect(isUnreachable(failure)).toBe(false);
 });
 
 test('a database that accepts writes again is writable at once, although old sessions do not know it', async () => {
