@@ -10,8 +10,18 @@ import { openEmbedded } from '../storage/embedded/embedded.js';
 import { compareSchema } from '../storage/migrate.js';
 import { locksOf } from '../storage/partitions.js';
 import { type Cell, readCell } from '../storage/relocations.js';
+import { countSecretsWithout } from '../storage/webhook-secrets.js';
 import { unknownSettings } from '../unknown-settings.js';
-import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
+import {
+  checkDirectory,
+  checkPort,
+  type Finding,
+  fine,
+  problem,
+  restoreKey,
+  warning,
+  webhooksText,
+} from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { checkOtherDatabases } from './other-databases.js';
 import { tlsAdvice } from './tls-advice.js';
@@ -233,10 +243,13 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
   }
   try {
     box.open(sealed.secret, sealed.id);
-    yield fine('secret key', `decrypts the secret of ${sealed.id}`);
   } catch {
     yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restoreKey);
+    return;
   }
+  const others = await countSecretsWithout(pool, box.prefixes);
+  if (others === 0) yield fine('secret key', 'decrypts the secrets of all webhooks');
+  else yield problem('secret key', `does not decrypt the secrets of ${webhooksText(others)}`, restoreKey);
 }
 
 /** Checks the setting in this environment. A running service may have been started with another one. */

@@ -7,6 +7,10 @@ import { needsDirectory } from '../keys.js';
 export const restoreKey =
   'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
 
+export function webhooksText(count: number): string {
+  return `${count} ${count === 1 ? 'webhook' : 'webhooks'}`;
+}
+
 /** The result of one check of the doctor. */
 export interface Finding {
   check: string;

@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
 import { openSecretBox } from '../keys.js';
 import { type FailingWebhook, type Overview, type Partitions, readOverview } from '../storage/overview.js';
-import { restoreKey } from './finding.js';
+import { restoreKey, webhooksText } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 
@@ -74,10 +74,6 @@ function secretKeyText(undecryptable: number | null): string {
   if (undecryptable === null) return 'not checked, because POSTHORN_SECRET_KEY is not set here';
   if (undecryptable === 0) return 'decrypts the secrets of all webhooks';
   return `does not decrypt the secrets of ${webhooksText(undecryptable)}`;
-}
-
-function webhooksText(count: number): string {
-  return `${count} ${count === 1 ? 'webhook' : 'webhooks'}`;
 }
 
 /** Returns what needs attention, each with what to do about it. */

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
+import { SecretBox } from '../../src/domain/secret-box.js';
 import { readOverview } from '../../src/storage/overview.js';
 import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
@@ -290,6 +291,29 @@ describe('doctor', () => {
       ...{ state: 'problem', detail: expect.stringContaining('cannot connect: ') },
       remedy: 'Start PostgreSQL, or correct POSTHORN_READ_DATABASE_URL.',
     });
+  });
+
+  test('tries the key on every webhook, not only on the newest', async () => {
+    const { url, database: other } = await freshDatabase();
+    const insert = (id: string, keyByte: number) =>
+      other.query({
+        text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
+  values ('ORG-acme', $1, 'https://example.com', 'active', '{*}', clock_timestamp(), $2)`,
+        values: [id, new SecretBox([Buffer.alloc(32, keyByte)]).seal('a secret', id)],
+      });
+    await insert('WHK-1', 2);
+    await insert('WHK-2', 1);
+    expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
+      ...{ state: 'problem', detail: 'does not decrypt the secrets of 1 webhook' },
+      remedy: expect.stringContaining('Restore the key'),
+    });
+    const keys = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')).join(',');
+    expect((await findings({ DATABASE_URL: url, POSTHORN_SECRET_KEY: keys })).of['secret key']).toMatchObject(
+      {
+        ...{ state: 'ok', detail: 'decrypts the secrets of all webhooks' },
+      },
+    );
   });
 
   test('reports a key that does not decrypt, a database that is not migrated, too new, read-only or unreachable', async () => {
