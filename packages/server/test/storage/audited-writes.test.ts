@@ -3,8 +3,10 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { writeAudit } from '../../src/storage/audit.js';
 import { auditedWrite } from '../../src/storage/audited-writes.js';
+import { Database } from '../../src/storage/database.js';
 import { auditEntry } from '../support/audit.js';
-import { freshDatabase } from '../support/database.js';
+import { afterFile } from '../support/cleanup.js';
+import { changeSettings, freshDatabase } from '../support/database.js';
 
 test('writes that wait for a locked chain leave connections to others, and fail together', async () => {
   const { database, url } = await freshDatabase();
@@ -30,4 +32,23 @@ test('writes that wait for a locked chain leave connections to others, and fail 
   await holder.query('rollback');
   await holder.end();
   await expect(write('ORG-held')).resolves.toBeUndefined();
+});
+
+test('writes that wait for a locked chain fail together, too, if the time limit of the database ends the first', async () => {
+  const { database: usual, url } = await freshDatabase();
+  const entry = auditEntry({ organization_id: 'ORG-held' });
+  await usual.transaction((client) => writeAudit(client, [entry]));
+  await changeSettings(usual, { statement_timeout: '500ms' });
+  const database = new Database({ connectionString: url }, 1);
+  afterFile(() => database.close());
+  const failures = await usual.transaction(async (holder) => {
+    await holder.query({
+      text: "select from posthorn.audit_chains where organization_id = 'ORG-held' for update",
+    });
+    const write = () =>
+      auditedWrite(database, 'ORG-held', (client) => writeAudit(client, [entry])).catch((error) => error);
+    return Promise.all([write(), write(), write()]);
+  });
+  expect(failures[0]).toMatchObject({ code: '57014' });
+  expect(new Set(failures).size).toBe(1);
 });
