@@ -12,8 +12,11 @@ type Action<T, V> = Pick<UseMutationResult<T, Error, V>, 'mutate' | 'reset' | 'd
 
 /**
  * Returns a mutation that ignores calls while it runs. Disabling its button is not enough: the second click of a
- * double click can come before React has rendered the disabled button. If what the mutation is about no longer exists,
- * everything on the page is loaded again.
+ * double click can come before React has rendered the disabled button. A dialog that is opened again while it runs shows
+ * that it runs, and how it ends. If what the mutation is about no longer exists, everything on the page is loaded again.
+ *
+ * The callbacks in the options are called even if the user has left. What must not happen then, such as opening another
+ * view, belongs in the callbacks that are passed to `mutate`.
  */
 export function useAction<T, V = void>(options: UseMutationOptions<T, Error, V>): Action<T, V> {
   const client = useQueryClient();
@@ -34,5 +37,8 @@ export function useAction<T, V = void>(options: UseMutationOptions<T, Error, V>)
     isRunning.current = true;
     mutation.mutate(...call);
   };
-  return { ...mutation, mutate };
+  const reset = () => {
+    if (!isRunning.current) mutation.reset();
+  };
+  return { ...mutation, mutate, reset };
 }

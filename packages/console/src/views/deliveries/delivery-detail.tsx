@@ -1,7 +1,7 @@
 import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery } from '../../api/deliveries';
@@ -9,7 +9,6 @@ import { webhookQuery } from '../../api/webhooks';
 import { copyText } from '../../clipboard';
 import { curlOfRequest } from '../../curl';
 import { formatMs } from '../../format';
-import { newActionKey } from '../../identifier';
 import { useLive } from '../../live';
 import { isAboutToChange, waitsForLast } from '../../next-attempt';
 import { Breadcrumb } from '../../parts/breadcrumb';
@@ -24,6 +23,7 @@ import { Countdown } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
+import { useRequestKey } from '../../request-key';
 import { useSettings } from '../../settings';
 import { useShownItem } from '../../shown-item';
 import { say } from '../../toast';
@@ -75,12 +75,28 @@ function Body({
   const { retry_waits_ms: waitsMs } = useSettings();
   const isLast = waitsForLast(delivery, waitsMs);
   const [isAsking, setAsking] = useState(false);
+  // The last scheduled attempt may be made while the user is asked.
+  const isOpen = isAsking && isLast;
   const chosen =
     delivery.attempt_log.find(({ attempt }) => String(attempt) === search.attempt) ??
     delivery.attempt_log.at(-1);
   const isRaw = search.text === 'raw';
   const { request } = delivery;
   const canRedeliver = may.send && webhook?.status === 'active' && delivery.status !== 'pending';
+  const redeliver = () =>
+    again.mutate(undefined, {
+      onSuccess: ({ id }) => {
+        setAsking(false);
+        const isSame = id === delivery.id;
+        void navigate({
+          params: { webhookId, deliveryId: id },
+          // Without a chosen attempt, the page shows the newest one as soon as it is made.
+          search: (now) => ({ ...now, attempt: undefined }) as never,
+          replace: isSame,
+          resetScroll: !isSame,
+        });
+      },
+    });
   return (
     <>
       <div className="head">
@@ -104,7 +120,7 @@ function Body({
             data-key="r"
             disabled={again.isPending}
             onClick={() => {
-              if (!isLast) return again.mutate();
+              if (!isLast) return redeliver();
               again.reset();
               setAsking(true);
             }}
@@ -114,13 +130,13 @@ function Body({
         )}
       </div>
       <Confirm
-        isOpen={isAsking && isLast}
+        isOpen={isOpen}
         onClose={() => setAsking(false)}
         title="Use the last scheduled attempt now?"
         action={again.isPending ? 'Sending…' : 'Redeliver now'}
         isBusy={again.isPending}
         error={again.error}
-        onConfirm={() => again.mutate(undefined, { onSuccess: () => setAsking(false) })}
+        onConfirm={redeliver}
       >
         <p>
           {delivery.next_attempt_at && (
@@ -131,7 +147,7 @@ function Body({
           If you redeliver now, that attempt is made now instead. If it fails, the delivery is given up.
         </p>
       </Confirm>
-      {again.error && !isAsking && <ProblemNote error={again.error} isAction />}
+      {again.error && !isOpen && <ProblemNote error={again.error} isAction />}
       <LaterDelivery delivery={delivery} />
       <Diagnosis delivery={delivery} webhookId={webhookId} />
       <div className="two">
@@ -197,28 +213,16 @@ function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean 
   );
 }
 
-/**
- * Sends the event again. If a retry is waiting, it is attempted now. Otherwise, a new delivery is created and
- * opened.
- */
-function useRedelivery(webhookId: string, delivery: Detail) {
+/** Sends the event again. If a retry is waiting, it is attempted now. Otherwise, a new delivery is created. */
+function useRedelivery(webhookId: string, { id, attempts, final }: Detail) {
   const client = useQueryClient();
-  const navigate = useNavigate();
-  const key = useRef(newActionKey());
+  const keyOf = useRequestKey();
   return useAction({
-    mutationFn: () => posthorn.deliveries.redeliver(webhookId, delivery.id, { idempotencyKey: key.current }),
-    onSuccess: async (queued) => {
-      key.current = newActionKey();
-      const isSame = queued.id === delivery.id;
-      say(isSame ? 'The next attempt is being made now.' : 'Redelivered: this is the new delivery.');
-      // Without a chosen attempt, the page shows the newest one as soon as it is made.
-      await navigate({
-        to: '/webhooks/$webhookId/deliveries/$deliveryId',
-        params: { webhookId, deliveryId: queued.id },
-        search: (now) => ({ ...now, attempt: undefined }) as never,
-        replace: isSame,
-        resetScroll: !isSame,
-      });
+    mutationFn: () =>
+      // As soon as the page shows the effect of a request, the next one is another, even if the response was lost.
+      posthorn.deliveries.redeliver(webhookId, id, { idempotencyKey: keyOf({ id, attempts, final }) }),
+    onSuccess: (queued) => {
+      say(queued.id === id ? 'The next attempt is being made now.' : 'Redelivered as a new delivery.');
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },
   });

@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { plural } from '../../format';
-import { newActionKey } from '../../identifier';
 import { isHeld, waitsForLast } from '../../next-attempt';
 import { Confirm } from '../../parts/confirm';
+import { useRequestKey } from '../../request-key';
 import { useSettings } from '../../settings';
 import { say } from '../../toast';
 import { heldSentenceOf, type Redelivery, redeliverAll, sentenceOf } from './redelivery';
@@ -30,8 +30,8 @@ export function RedeliverSelection({
   const [isAsking, setAsking] = useState(false);
   const [run, setRun] = useState<Redelivery>({ all: [], sent: [] });
   const stop = useRef(new AbortController());
-  // If it is unknown whether a request arrived and the user tries again, the delivery is not sent twice.
-  const keys = useRef(new Map<string, string>());
+  const keyOf = useRequestKey();
+  const timesSent = useRef(new Map<string, number>());
 
   const redeliver = useAction<Redelivery, readonly Delivery[]>({
     mutationFn: async (all) => {
@@ -40,7 +40,7 @@ export function RedeliverSelection({
       setRun({ all, sent: [] });
       const done = await redeliverAll(all, send, setRun, stopping.signal);
       setRun(done);
-      for (const { id } of done.sent) keys.current.delete(id);
+      for (const { id } of done.sent) timesSent.current.set(id, (timesSent.current.get(id) ?? 0) + 1);
       onDeselect(done.sent);
       void client.invalidateQueries({ queryKey: ['deliveries'] });
       // Once the dialog is closed, it cannot show the error.
@@ -55,14 +55,15 @@ export function RedeliverSelection({
   // If the user leaves, nothing is left that could stop it.
   useEffect(() => () => stop.current.abort(), []);
 
-  function send({ webhook_id, id }: Delivery): Promise<unknown> {
-    const key = keys.current.get(id) ?? newActionKey();
-    keys.current.set(id, key);
+  function send({ webhook_id, id, attempts, final }: Delivery): Promise<unknown> {
+    // If it is unknown whether a request arrived and the user tries again, the delivery is not sent twice, unless its
+    // row shows the effect of the first request.
+    const key = keyOf({ id, attempts, final, sent: timesSent.current.get(id) });
     return posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key });
   }
 
   function ask(): void {
-    if (!redeliver.isPending) redeliver.reset();
+    redeliver.reset();
     setAsking(true);
   }
 

@@ -1,6 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useMatchRoute, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
@@ -14,13 +14,16 @@ import { isDeletionOpen, keepDeletion } from './open-deletions';
 export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
+  const isShown = useMatchRoute();
   const [isAsking, setAsking] = useState(false);
   const name = webhookName(webhook);
   const remove = useAction({
     mutationFn: () => deleteOrFindDeleted(webhook.id),
     onSuccess: async () => {
       say(`Deleted ${name}.`);
-      await navigate({ to: '/webhooks', ignoreBlocker: true });
+      // The user may have gone on to another view. The other tabs of the webhook have nothing to show any more.
+      if (isShown({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }))
+        await navigate({ to: '/webhooks', ignoreBlocker: true });
       client.removeQueries({ queryKey: ['webhooks', 'one', webhook.id] });
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
     },

@@ -85,20 +85,22 @@ function Form() {
       keepFreshSecret(created.id, secret);
       client.setQueryData(webhookQuery(created.id).queryKey, { ...created, ...untouched });
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
-      void navigate({
-        to: '/webhooks/$webhookId',
-        params: { webhookId: created.id },
-        search: { tab: 'receiver' },
-        ignoreBlocker: true,
-      });
     },
   });
+  const open = ({ id }: CreatedWebhook) =>
+    void navigate({
+      to: '/webhooks/$webhookId',
+      params: { webhookId: id },
+      search: { tab: 'receiver' },
+      ignoreBlocker: true,
+    });
+  const mayExist = unsure !== undefined || create.isPending;
   const problem = problemIn(create.error);
   const missing = missingFrom(draft);
   return (
     <div className="form-and-side">
       <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
-        {unsure
+        {mayExist
           ? 'The webhook may have been created already. What you entered will be lost, and the secret is not shown again.'
           : 'The webhook has not been created, and what you entered will be lost.'}
       </Unsaved>
@@ -106,7 +108,7 @@ function Form() {
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          create.mutate(draft);
+          create.mutate(draft, { onSuccess: open });
         }}
       >
         <WebhookForm
@@ -129,7 +131,7 @@ function Form() {
           <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
           </button>
-          <Link to="/webhooks" className="btn" ignoreBlocker={!unsure}>
+          <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
             Cancel
           </Link>
           {missing && <span className="soft small">{missing}</span>}

@@ -27,6 +27,8 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
       );
     },
   });
+  // Somebody else may have paused it.
+  if (isDisabled && isAsking) setAsking(false);
   if (isDisabled) {
     return (
       <button

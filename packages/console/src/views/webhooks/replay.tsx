@@ -80,7 +80,6 @@ function Form({ webhook }: { webhook: Webhook }) {
       const body = { from, to, only_failed: onlyFailed };
       return posthorn.webhooks.replay(webhook.id, body, { idempotencyKey: keyOf(body) });
     },
-    onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
   });
   const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
     void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
@@ -159,7 +158,11 @@ function Form({ webhook }: { webhook: Webhook }) {
         action={start.isPending ? 'Starting…' : 'Replay'}
         isBusy={start.isPending}
         error={start.error}
-        onConfirm={() => start.mutate()}
+        onConfirm={() =>
+          start.mutate(undefined, {
+            onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
+          })
+        }
       >
         {preview.data && <p>{sentenceOf(preview.data)}</p>}
         <p>

@@ -42,7 +42,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
         type="button"
         className="btn"
         onClick={() => {
-          if (!rotate.isPending) rotate.reset();
+          rotate.reset();
           setNext(open ?? { secret: newSecret(), grace: '24h', key: newActionKey() });
         }}
       >

@@ -83,19 +83,21 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       // A verification takes seconds, in which the user can go on typing.
       setDraft((current) => rebasedDraft(current, submitted, changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
-      // A reload must not propose the URL again.
-      if (url)
-        void navigate({
-          search: ({ url: _, ...rest }) => rest,
-          replace: true,
-          resetScroll: false,
-          ignoreBlocker: true,
-        });
       say(
         changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
       );
     },
   });
+  /** Without this, a reload would propose the URL again. */
+  const forgetProposal = () => {
+    if (url)
+      void navigate({
+        search: ({ url: _, ...rest }) => rest,
+        replace: true,
+        resetScroll: false,
+        ignoreBlocker: true,
+      });
+  };
   const problem = problemIn(save.error);
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
@@ -107,7 +109,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate(draft);
+          save.mutate(draft, { onSuccess: forgetProposal });
         }}
       >
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
@@ -127,7 +129,14 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
             {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
           </button>
           {hasChanges && (
-            <button type="button" className="btn" onClick={() => setDraft(draftOf(webhook))}>
+            <button
+              type="button"
+              className="btn"
+              onClick={() => {
+                save.reset();
+                setDraft(draftOf(webhook));
+              }}
+            >
               Discard
             </button>
           )}
