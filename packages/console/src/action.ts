@@ -8,7 +8,7 @@ import { useRef } from 'react';
 import { problemIn } from './api/problem';
 
 type Action<T, V> = Pick<UseMutationResult<T, Error, V>, 'mutate' | 'reset' | 'data' | 'error'> &
-  Pick<UseMutationResult<T, Error, V>, 'isPending' | 'isSuccess'>;
+  Pick<UseMutationResult<T, Error, V>, 'isPending' | 'isSuccess' | 'variables'>;
 
 /**
  * Returns a mutation that ignores calls while it runs. Disabling its button is not enough: the second click of a

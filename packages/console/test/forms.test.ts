@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
@@ -103,17 +103,26 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('open without the error of the last time, and take a name as it is shown', async () => {
+  it('open without the error of the last time, show what is under way, and take a name as it is shown', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders\neu  (old)' });
     const { page, faults } = await watched();
     await fail(page, 'PATCH', '**/v1/webhooks/*');
     await fail(page, 'DELETE', '**/v1/webhooks/*');
+    const held = await hold(page, '**/v1/webhooks/*', /PATCH|DELETE/);
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
     for (const action of ['Pause', 'Delete']) {
       await page.getByRole('button', { name: `${action}…` }).click();
       if (action === 'Delete') await inDialog(page).getByRole('textbox').fill('orders eu (old)');
       await inDialog(page).getByRole('button', { name: action }).click();
+      const failing = await held();
+      await inDialog(page).getByRole('button', { name: 'Cancel' }).click();
+      await inDialog(page).waitFor({ state: 'hidden' });
+      await page.getByRole('button', { name: `${action}…` }).click();
+      await inDialog(page)
+        .getByRole('button', { name: /^(Pausing|Deleting)…/ })
+        .waitFor();
+      await failing.fallback();
       await inDialog(page).getByText('Out of order.').waitFor();
       await inDialog(page).getByRole('button', { name: 'Cancel' }).click();
       await inDialog(page).waitFor({ state: 'hidden' });
@@ -124,6 +133,57 @@ describeInBrowser('the forms of the console', async (open) => {
       await inDialog(page).waitFor({ state: 'hidden' });
     }
     expect(unexpected(faults, /status of 500/)).toEqual([]);
+  });
+
+  it('stay open when an action ends that was started in another view', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    const { page, faults } = await watched();
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+    await page.goto(link(tenant.token, '/webhooks/new'));
+    const held = await hold(page, '**/v1/webhooks{,/**}', /POST|PATCH|DELETE/);
+    await page.getByLabel('URL').fill(`${receiver.url}/new`);
+    await page.getByRole('checkbox', { name: 'invoice.paid' }).check();
+    await press('Create and verify');
+    const routes = [await held()];
+    await page.getByRole('link', { name: 'Cancel' }).click();
+    await inDialog(page).getByText('The webhook may have been created already.').waitFor();
+    await press('Leave');
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
+
+    const path = `/webhooks/${webhook.id}`;
+    await visit(page, `${path}/replay?only_failed=0`, 'Replay events');
+    await press('Replay…');
+    await press('Replay');
+    routes.push(await held());
+    await press('Cancel');
+    await visit(page, `${path}?tab=settings&url=${encodeURIComponent(`${receiver.url}/moved`)}`, 'orders-eu');
+    await press('Save');
+    routes.push(await held());
+    await visit(page, `${path}/deliveries/${delivery.id}`, 'invoice.paid');
+    await press('Redeliver now');
+    routes.push(await held());
+    await visit(page, `${path}?tab=settings`, 'orders-eu');
+    await press('Delete…');
+    await inDialog(page).getByRole('textbox').fill('orders-eu');
+    await press('Delete');
+    routes.push(await held());
+    await press('Cancel');
+
+    await visit(page, '/webhooks/new', 'New webhook');
+    await page.getByLabel('URL').fill('https://example.com/typed');
+    for (const route of routes) {
+      const responded = page.waitForResponse((response) => response.request() === route.request());
+      await route.continue();
+      expect((await responded).ok()).toBe(true);
+    }
+    await page.getByText('Deleted orders-eu.').waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/webhooks/new');
+    expect(await page.getByLabel('URL').inputValue()).toBe('https://example.com/typed');
+    expect(await inDialog(page).count()).toBe(0);
+    expect(faults).toEqual([]);
   });
 
   it('lose no secret and create nothing twice if there is no response', async () => {
@@ -198,6 +258,18 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(unexpected(faults, /net::ERR_|status of 404/)).toEqual([]);
   });
 });
+
+/** Holds requests back. Returns a function that waits for the next of them. */
+async function hold(page: Page, path: string, method: RegExp): Promise<() => Promise<Route>> {
+  const held: Route[] = [];
+  await page.route(path, (route) =>
+    method.test(route.request().method()) ? void held.push(route) : route.fallback(),
+  );
+  return async () => {
+    await expect.poll(() => held.length).toBe(1);
+    return held.pop()!;
+  };
+}
 
 /** Loses the response to the first request. Returns the idempotency keys and the bodies of all of them. */
 async function loseFirst(

@@ -245,6 +245,16 @@ describeInBrowser('the console at work', async (open) => {
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { rate_limit: 7 });
     await expect.poll(() => page.getByLabel('Rate limit').inputValue(), { timeout: 10_000 }).toBe('7');
     expect(await name.inputValue()).toBe('orders-us');
+    // A question that has become pointless is not asked again.
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    for (const [status, button] of [
+      ['disabled', 'Activate'],
+      ['active', 'Pause…'],
+    ] as const) {
+      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status });
+      await page.getByRole('button', { name: button }).waitFor();
+    }
+    expect(await page.getByRole('alertdialog').count()).toBe(0);
     await page.evaluate('history.back()');
     await dialog.waitFor();
     await expectAccessible(page, 'unsaved values', '[role="alertdialog"]');
@@ -263,7 +273,8 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('The scheme "ftp" is not supported; use https.').waitFor();
     await expect.poll(() => url.evaluate((field) => field.matches(':focus'))).toBe(true);
-    await url.fill(webhook.url);
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.getByText('The scheme "ftp" is not supported').waitFor({ state: 'hidden' });
     await name.fill('orders-us');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'orders-us' }).waitFor();

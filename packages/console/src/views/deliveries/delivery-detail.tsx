@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery } from '../../api/deliveries';
+import { isOutcomeUnknown } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { copyText } from '../../clipboard';
 import { curlOfRequest } from '../../curl';
@@ -71,12 +72,16 @@ function Body({
   const may = usePermission();
   const search = useSearch({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
   const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
-  const again = useRedelivery(webhookId, delivery);
+  const again = useRedelivery(webhookId);
   const { retry_waits_ms: waitsMs } = useSettings();
   const isLast = waitsForLast(delivery, waitsMs);
   const [isAsking, setAsking] = useState(false);
   // The last scheduled attempt may be made while the user is asked.
   const isOpen = isAsking && isLast;
+  // As soon as the page shows the effect of a request, it no longer matters that its response was lost.
+  const hasChanged =
+    again.variables?.attempts !== delivery.attempts || again.variables.final !== delivery.final;
+  const error = again.error && isOutcomeUnknown(again.error) && hasChanged ? null : again.error;
   const chosen =
     delivery.attempt_log.find(({ attempt }) => String(attempt) === search.attempt) ??
     delivery.attempt_log.at(-1);
@@ -84,7 +89,7 @@ function Body({
   const { request } = delivery;
   const canRedeliver = may.send && webhook?.status === 'active' && delivery.status !== 'pending';
   const redeliver = () =>
-    again.mutate(undefined, {
+    again.mutate(delivery, {
       onSuccess: ({ id }) => {
         setAsking(false);
         const isSame = id === delivery.id;
@@ -135,7 +140,7 @@ function Body({
         title="Use the last scheduled attempt now?"
         action={again.isPending ? 'Sending…' : 'Redeliver now'}
         isBusy={again.isPending}
-        error={again.error}
+        error={error}
         onConfirm={redeliver}
       >
         <p>
@@ -147,7 +152,7 @@ function Body({
           If you redeliver now, that attempt is made now instead. If it fails, the delivery is given up.
         </p>
       </Confirm>
-      {again.error && !isOpen && <ProblemNote error={again.error} isAction />}
+      {error && !isOpen && <ProblemNote error={error} isAction />}
       <LaterDelivery delivery={delivery} />
       <Diagnosis delivery={delivery} webhookId={webhookId} />
       <div className="two">
@@ -214,14 +219,14 @@ function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean 
 }
 
 /** Sends the event again. If a retry is waiting, it is attempted now. Otherwise, a new delivery is created. */
-function useRedelivery(webhookId: string, { id, attempts, final }: Detail) {
+function useRedelivery(webhookId: string) {
   const client = useQueryClient();
   const keyOf = useRequestKey();
   return useAction({
-    mutationFn: () =>
+    mutationFn: ({ id, attempts, final }: Detail) =>
       // As soon as the page shows the effect of a request, the next one is another, even if the response was lost.
       posthorn.deliveries.redeliver(webhookId, id, { idempotencyKey: keyOf({ id, attempts, final }) }),
-    onSuccess: (queued) => {
+    onSuccess: (queued, { id }) => {
       say(queued.id === id ? 'The next attempt is being made now.' : 'Redelivered as a new delivery.');
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },

@@ -32,6 +32,8 @@ export function RedeliverSelection({
   const stop = useRef(new AbortController());
   const keyOf = useRequestKey();
   const timesSent = useRef(new Map<string, number>());
+  /** The deliveries as they were when the dialog was opened. */
+  const seen = useRef(selected);
 
   const redeliver = useAction<Redelivery, readonly Delivery[]>({
     mutationFn: async (all) => {
@@ -55,15 +57,18 @@ export function RedeliverSelection({
   // If the user leaves, nothing is left that could stop it.
   useEffect(() => () => stop.current.abort(), []);
 
-  function send({ webhook_id, id, attempts, final }: Delivery): Promise<unknown> {
+  function send(delivery: Delivery): Promise<unknown> {
+    const { webhook_id, id } = delivery;
     // If it is unknown whether a request arrived and the user tries again, the delivery is not sent twice, unless its
-    // row shows the effect of the first request.
+    // row showed the effect of the first request before the dialog was opened again.
+    const { attempts, final } = seen.current.find((one) => one.id === id) ?? delivery;
     const key = keyOf({ id, attempts, final, sent: timesSent.current.get(id) });
     return posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key });
   }
 
   function ask(): void {
     redeliver.reset();
+    seen.current = selected;
     setAsking(true);
   }
 
