@@ -387,6 +387,7 @@ describeInBrowser('the views of the console', async (open) => {
       requests += 1;
       if (requests === 1 || requests === 3) {
         await route.fetch();
+        if (requests === 1) await attempted(3);
         await route.abort('connectionreset');
       } else if (requests === 4) await route.fulfill({ status: 500, body: '{}' });
       else await route.continue();
