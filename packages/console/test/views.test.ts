@@ -57,7 +57,10 @@ describeInBrowser('the views of the console', async (open) => {
     }
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '/events?type=invoice.paid'));
+    // If the next page cannot be loaded, the list says so at its end, and tries that page again.
+    await page.route(/[?&]cursor=/, (route) => route.fulfill({ status: 500, body: '{}' }), { times: 1 });
     await page.getByRole('button', { name: 'Show more' }).click();
+    await page.locator('table ~ [role=alert]').getByRole('button', { name: 'Try again' }).click();
     const oldest = page.getByRole('link', { name: 'INV-0', exact: true });
     await oldest.scrollIntoViewIfNeeded();
     const scrolled = Number(await page.evaluate('scrollY'));
@@ -67,7 +70,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goBack();
     await oldest.waitFor();
     await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
-    expect(faults).toEqual([]);
+    expect(unexpected(faults, /status of 500/)).toEqual([]);
   });
 
   it('leave room for what a row is about, on a tablet and with names that cannot be broken', async () => {
@@ -218,11 +221,20 @@ describeInBrowser('the views of the console', async (open) => {
       .getByText(/receives no events until it is verified\. Posthorn tries up to five more times/)
       .waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
+    const refused = {
+      code: 'internal',
+      title: 'Internal error',
+      detail: 'It failed.',
+      request_id: 'req-verify',
+    };
+    await page.route('**/verify', (route) => route.fulfill({ status: 500, json: refused }), { times: 1 });
+    await page.getByRole('button', { name: 'Verify now' }).click();
+    await page.getByRole('alert').getByText('req-verify').waitFor();
     await tenant.ask('DELETE', `/v1/webhooks/${body.data.id}`);
     await page.getByRole('button', { name: 'Verify now' }).click();
     await page.locator('main').getByRole('link', { name: 'All webhooks' }).waitFor();
     expect(await page.getByRole('button', { name: 'Verify now' }).count()).toBe(0);
-    expect(unexpected(faults, /status of 404/)).toEqual([]);
+    expect(unexpected(faults, /status of (404|500)/)).toEqual([]);
   });
 
   it('show who changed what, and whether the chain of the audit log is intact', async () => {

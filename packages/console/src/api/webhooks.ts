@@ -17,5 +17,5 @@ export const replayQuery = (webhookId: string, replayId: string) =>
   queryOptions({
     queryKey: ['replay', webhookId, replayId],
     queryFn: ({ signal }) => posthorn.webhooks.getReplay(webhookId, replayId, { signal }),
-    refetchInterval: ({ state }) => (state.data?.status === 'running' || !state.data ? 1_000 : false),
+    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 1_000 : false),
   });

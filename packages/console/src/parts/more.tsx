@@ -1,5 +1,22 @@
+import { problemIn } from '../api/problem';
 import { formatCount } from '../format';
+import { ProblemNote } from './problem-note';
 import { ClockTime } from './time';
+
+/** What loads the next page of a list. */
+export interface Pages {
+  error: unknown;
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  isFetchNextPageError: boolean;
+  fetchNextPage: () => unknown;
+}
+
+/** Says why the next page of a list could not be loaded, where it would begin. */
+export function MoreError({ query }: { query: Pages }) {
+  if (!query.isFetchNextPageError || !problemIn(query.error)) return null;
+  return <ProblemNote error={query.error} onRetry={() => void query.fetchNextPage()} />;
+}
 
 /** The end of a list: how many rows are shown, and a button that loads more. */
 export function More({
@@ -14,34 +31,37 @@ export function More({
   many: string;
   /** How far back the list was searched, if that is further than its last row. */
   searchedTo?: string | undefined;
-  query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
+  query: Pages;
 }) {
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   return (
-    <div className="more">
-      {hasNextPage && (
-        <button
-          type="button"
-          className="btn"
-          disabled={isFetchingNextPage}
-          onClick={() => void fetchNextPage()}
-        >
-          {buttonText(searchedTo !== undefined, isFetchingNextPage)}
-        </button>
-      )}
-      <span role="status">
-        {hasNextPage
-          ? `${formatCount(count)} shown, newest first`
-          : count === 1
-            ? `1 ${one}`
-            : `All ${formatCount(count)} ${many}`}
-        {hasNextPage && searchedTo && (
-          <>
-            , searched back to <ClockTime at={searchedTo} />
-          </>
+    <>
+      <MoreError query={query} />
+      <div className="more">
+        {hasNextPage && (
+          <button
+            type="button"
+            className="btn"
+            disabled={isFetchingNextPage}
+            onClick={() => void fetchNextPage()}
+          >
+            {buttonText(searchedTo !== undefined, isFetchingNextPage)}
+          </button>
         )}
-      </span>
-    </div>
+        <span role="status">
+          {hasNextPage
+            ? `${formatCount(count)} shown, newest first`
+            : count === 1
+              ? `1 ${one}`
+              : `All ${formatCount(count)} ${many}`}
+          {hasNextPage && searchedTo && (
+            <>
+              , searched back to <ClockTime at={searchedTo} />
+            </>
+          )}
+        </span>
+      </div>
+    </>
   );
 }
 

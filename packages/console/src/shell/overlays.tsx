@@ -1,20 +1,27 @@
 import type { Token } from '@posthorn/client';
-import { useLocation } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect } from 'react';
+import { CatchBoundary, useLocation } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { isMissingPart } from '../missing-part';
 import { useStore } from '../store';
+import { say } from '../toast';
 import { overlay, typedEarly } from './overlay-store';
 import { useShortcuts } from './shortcuts';
 
-const Palette = lazy(() => import('./palette').then(({ Palette }) => ({ default: Palette })));
-const MoreViews = lazy(() => import('./more-views').then(({ MoreViews }) => ({ default: MoreViews })));
-const ShortcutHelp = lazy(() =>
-  import('./shortcut-help').then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
-);
+/** A lazy component never loads again once it has failed, so that the next try needs new ones. */
+const lazyOverlays = () => ({
+  Palette: lazy(() => import('./palette').then(({ Palette }) => ({ default: Palette }))),
+  MoreViews: lazy(() => import('./more-views').then(({ MoreViews }) => ({ default: MoreViews }))),
+  ShortcutHelp: lazy(() => import('./shortcut-help').then(({ ShortcutHelp }) => ({ default: ShortcutHelp }))),
+});
 
-/** What opens above a view: the palette, and the list of shortcuts. */
+/**
+ * What opens above a view: the palette, the other views and the list of shortcuts. If one of them cannot be loaded, it
+ * closes, and the view below stays as it is, with what was typed into it.
+ */
 export function Overlays({ token }: { token: Token }) {
   useShortcuts(token);
   const open = useStore(overlay);
+  const [{ Palette, MoreViews, ShortcutHelp }, setOverlays] = useState(lazyOverlays);
   const path = useLocation({ select: ({ pathname }) => pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is another view, which has nothing above it yet
   useEffect(() => () => overlay.set(undefined), [path]);
@@ -22,10 +29,26 @@ export function Overlays({ token }: { token: Token }) {
     if (open !== 'palette') typedEarly.set('');
   }, [open]);
   return (
-    <Suspense>
-      {open === 'palette' && <Palette token={token} />}
-      {open === 'more' && <MoreViews token={token} />}
-      {open === 'help' && <ShortcutHelp token={token} />}
-    </Suspense>
+    <CatchBoundary
+      getResetKey={() => open}
+      errorComponent={NotLoaded}
+      onCatch={() => {
+        overlay.set(undefined);
+        setOverlays(lazyOverlays);
+        say('This part of the console could not be loaded. Try again, or reload the page.');
+      }}
+    >
+      <Suspense>
+        {open === 'palette' && <Palette token={token} />}
+        {open === 'more' && <MoreViews token={token} />}
+        {open === 'help' && <ShortcutHelp token={token} />}
+      </Suspense>
+    </CatchBoundary>
   );
+}
+
+/** Shows nothing if a part is missing. Any other error is for the view. */
+function NotLoaded({ error }: { error: unknown }) {
+  if (!isMissingPart(error)) throw error;
+  return null;
 }

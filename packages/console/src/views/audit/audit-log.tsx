@@ -93,7 +93,9 @@ function Entries() {
         onText={(text) => set({ [filterFor(text)]: text })}
         onSet={set}
       />
-      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {problemIn(query.error) && !query.isFetchNextPageError && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
       {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
       {query.data && entries.length === 0 && (
         <Empty title="No entry matches" actions={<ClearFilters />}>

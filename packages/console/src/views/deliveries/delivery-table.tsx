@@ -78,7 +78,9 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
       {!(isEmpty && !isFiltered) && (
         <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
       )}
-      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {problemIn(query.error) && !query.isFetchNextPageError && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
       {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
       {query.data && rows.length === 0 && query.hasNextPage && (
         <NoneSoFar searchedTo={searchedTo} query={query} />

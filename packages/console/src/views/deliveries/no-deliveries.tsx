@@ -1,6 +1,7 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { Empty } from '../../parts/empty';
+import { MoreError, type Pages } from '../../parts/more';
 import { NoMatch } from '../../parts/no-match';
 import { ClockTime } from '../../parts/time';
 import { useToken } from '../../permission';
@@ -8,13 +9,8 @@ import { RecordCommand } from '../events/record-command';
 import { FirstWebhook } from '../webhooks/first-webhook';
 
 /** Says how far back the search went without a match, if it stopped before the end of the list. */
-export function NoneSoFar({
-  searchedTo,
-  query: { isFetchingNextPage, fetchNextPage },
-}: {
-  searchedTo: string | undefined;
-  query: { isFetchingNextPage: boolean; fetchNextPage: () => unknown };
-}) {
+export function NoneSoFar({ searchedTo, query }: { searchedTo: string | undefined; query: Pages }) {
+  const { isFetchingNextPage, fetchNextPage } = query;
   return (
     <Empty
       title="No match so far"
@@ -38,6 +34,7 @@ export function NoneSoFar({
         There are many deliveries, so the search runs in steps. To make it faster, choose a time range or a
         webhook.
       </p>
+      <MoreError query={query} />
     </Empty>
   );
 }

@@ -65,7 +65,7 @@ function Events() {
     <>
       <div className="head">
         <h1>{search.subject_id ? `History of ${search.subject_id}` : 'Events'}</h1>
-        {canFollow && (
+        {canFollow && !tail.error && (
           <span className="soft small" role="status">
             {tail.isConnected ? 'live' : 'connecting…'}
           </span>
@@ -74,7 +74,11 @@ function Events() {
       {/* There is nothing to filter if there are no events at all. */}
       {!(isEmpty && !isFiltered) && <EventFilters search={search} />}
       {!search.subject_id && <EventHistogram search={search} />}
-      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {problemIn(query.error) && !query.isFetchNextPageError && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      {/* What refuses the list refuses the tail too. */}
+      {canFollow && tail.error && !query.error && <ProblemNote error={tail.error} onRetry={tail.retry} />}
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
       {isEmpty && (isFiltered ? <NoMatch title="No event matches" type={search.type} /> : <NoEvents />)}
       {rows.length > 0 && (

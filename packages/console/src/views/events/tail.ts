@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { posthorn } from '../../api/client';
 import type { EventFilter, EventPage } from '../../api/events';
+import { problemIn } from '../../api/problem';
 import { connection } from '../../connection';
 import { useStore } from '../../store';
 import { neededRuns, type TailRun, withEvent, withRun } from './live-rows';
@@ -10,6 +11,10 @@ const none: readonly TailRun[] = [];
 
 export interface TailView {
   isConnected: boolean;
+  /** Why the service refuses the tail, which connects again after the time that the service asks for, if any. */
+  error: Error | undefined;
+  /** Connects again now. */
+  retry: () => void;
   /** What was received with this filter, each time live mode was on. */
   runs: readonly TailRun[];
   /** The IDs of the events that have just arrived. */
@@ -24,6 +29,8 @@ export interface TailView {
  */
 export function useTail(organizationId: string, filter: EventFilter, isOn: boolean): TailView {
   const [isConnected, setConnected] = useState(false);
+  const [error, setError] = useState<Error>();
+  const [starts, setStarts] = useState(0);
   const [received, setReceived] = useState<{ key: string; runs: readonly TailRun[] }>();
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   const lastEventId = useRef<string | undefined>(undefined);
@@ -32,13 +39,16 @@ export function useTail(organizationId: string, filter: EventFilter, isOn: boole
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter, or the switch, starts a new run.
   useEffect(() => {
     lastEventId.current = undefined;
+    setError(undefined);
   }, [key, isOn]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another start is another tail
   useEffect(() => {
     // While the service is unreachable, `connection` polls until it responds. The tail then continues where
     // it stopped.
     if (!isOn || isUnreachable) return;
     const closed = new AbortController();
     let timer: ReturnType<typeof setTimeout>;
+    let restart: ReturnType<typeof setTimeout>;
     const update = (change: (runs: readonly TailRun[]) => readonly TailRun[]) =>
       setReceived((now) => ({ key, runs: change(now?.key === key ? now.runs : none) }));
     const [organization_id, { from: _from, to: _to, ...tailFilter }] = JSON.parse(key);
@@ -53,8 +63,12 @@ export function useTail(organizationId: string, filter: EventFilter, isOn: boole
           if (lastEventId.current === undefined) update((runs) => withRun(runs, nowMs));
           lastEventId.current = tail.lastEventId;
           setConnected(true);
+          setError(undefined);
         },
-        onDisconnect: () => setConnected(false),
+        onDisconnect: (failure) => {
+          setConnected(false);
+          setError(problemIn(failure));
+        },
       },
     );
     async function follow(): Promise<void> {
@@ -67,15 +81,21 @@ export function useTail(organizationId: string, filter: EventFilter, isOn: boole
         timer = setTimeout(() => setFresh(new Set()), freshMs);
       }
     }
-    // The tail ends when it is closed or when the service refuses it. In that case, the list shows the
-    // reason.
-    follow().catch(() => setConnected(false));
+    // The tail ends when it is closed, when the service refuses it, or when it has failed too often to connect.
+    follow().catch((failure) => {
+      if (closed.signal.aborted) return;
+      setConnected(false);
+      setError(failure);
+      const waitMs = problemIn(failure)?.retryAfterMs;
+      if (waitMs) restart = setTimeout(() => setStarts((now) => now + 1), waitMs);
+    });
     return () => {
       clearTimeout(timer);
+      clearTimeout(restart);
       closed.abort();
       setConnected(false);
     };
-  }, [key, isOn, isUnreachable]);
+  }, [key, isOn, isUnreachable, starts]);
   const forget = useCallback(
     (pages: readonly EventPage[]) =>
       setReceived((now) => {
@@ -85,5 +105,9 @@ export function useTail(organizationId: string, filter: EventFilter, isOn: boole
       }),
     [key],
   );
-  return { isConnected, runs: received?.key === key ? received.runs : none, fresh, forget };
+  const retry = useCallback(() => {
+    setError(undefined);
+    setStarts((now) => now + 1);
+  }, []);
+  return { isConnected, error, retry, runs: received?.key === key ? received.runs : none, fresh, forget };
 }

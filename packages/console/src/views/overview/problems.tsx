@@ -5,10 +5,11 @@ import type { ReactNode } from 'react';
 import { latestFailureQuery } from '../../api/deliveries';
 import { plural } from '../../format';
 import { useLive } from '../../live';
+import { ProblemNote } from '../../parts/problem-note';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
-import { VerifyButton } from '../webhooks/verify-button';
+import { useVerification, VerifyButton } from '../webhooks/verify-button';
 
 const shownMax = 5;
 const order = ['failing', 'disabled', 'unverified'];
@@ -44,11 +45,14 @@ function Problem({
   says,
   then,
   action,
+  error,
 }: {
   webhook: Webhook;
   says: ReactNode;
   then: ReactNode;
   action: ReactNode;
+  /** Why the action failed. */
+  error?: Error | null;
 }) {
   return (
     <li className="problem">
@@ -59,6 +63,7 @@ function Problem({
         </Link>
         {says}
         <p>{then}</p>
+        {error && <ProblemNote error={error} isAction />}
       </div>
       {action}
     </li>
@@ -105,10 +110,12 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
 
 function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
+  const verify = useVerification(webhook);
   const failure = webhook.verification_failure;
   return (
     <Problem
       webhook={webhook}
+      error={verify.error}
       says={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`}
       then={
         <>
@@ -123,7 +130,7 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
       }
       action={
         may.send ? (
-          <VerifyButton webhook={webhook} />
+          <VerifyButton verify={verify} />
         ) : (
           <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
             Open

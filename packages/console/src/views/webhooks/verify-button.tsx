@@ -2,22 +2,13 @@ import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
-import { messageOf } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { say } from '../../toast';
 
 /** Sends the verification request again. The note of the webhook shows the result. */
-export function VerifyButton({
-  webhook,
-  isPrimary = false,
-  label = 'Verify now',
-}: {
-  webhook: Webhook;
-  isPrimary?: boolean;
-  label?: string;
-}) {
+export function useVerification(webhook: Webhook) {
   const client = useQueryClient();
-  const verify = useAction({
+  return useAction({
     mutationFn: () => posthorn.webhooks.verify(webhook.id),
     onSuccess: (verified) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, verified);
@@ -28,8 +19,17 @@ export function VerifyButton({
           : 'Not verified. See the reason on this page.',
       );
     },
-    onError: (error) => say(messageOf(error)),
   });
+}
+
+/** The button of a verification, whose error the page shows where there is room for it. */
+export function VerifyButton({
+  verify,
+  isPrimary = false,
+}: {
+  verify: ReturnType<typeof useVerification>;
+  isPrimary?: boolean;
+}) {
   return (
     <button
       type="button"
@@ -37,7 +37,7 @@ export function VerifyButton({
       disabled={verify.isPending}
       onClick={() => verify.mutate()}
     >
-      {verify.isPending ? 'Verifying…' : label}
+      {verify.isPending ? 'Verifying…' : 'Verify now'}
     </button>
   );
 }

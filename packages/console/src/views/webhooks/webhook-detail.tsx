@@ -9,6 +9,7 @@ import { Breadcrumb } from '../../parts/breadcrumb';
 import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { Loaded } from '../../parts/loaded';
+import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
@@ -16,7 +17,7 @@ import { useShownItem } from '../../shown-item';
 import { DeliveryTable } from '../deliveries/delivery-table';
 import { isDeletionOpen } from './open-deletions';
 import { PauseButton } from './pause-button';
-import { VerifyButton } from './verify-button';
+import { useVerification, VerifyButton } from './verify-button';
 import { WebhookNote } from './webhook-note';
 
 const Activity = lazy(() => import('./activity').then(({ Activity }) => ({ default: Activity })));
@@ -63,6 +64,7 @@ function Deleted() {
 
 function Detail({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
+  const verify = useVerification(webhook);
   const { tab = 'deliveries' } = useSearch({ from: '/webhooks/$webhookId' });
   const tabs = [
     { key: 'deliveries', name: 'Deliveries' },
@@ -89,9 +91,10 @@ function Detail({ webhook }: { webhook: Webhook }) {
           </Link>
         )}
         {may.send && <PauseButton webhook={webhook} />}
-        {may.send && webhook.status === 'unverified' && <VerifyButton webhook={webhook} isPrimary />}
+        {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
         {webhook.description && <p className="lead mono">{webhook.url}</p>}
       </div>
+      {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
       {/* The result of a test says the same, for that request. */}
       {shown !== 'test' && <WebhookNote webhook={webhook} />}
       <nav className="tabs" aria-label="Sections of the webhook">
