@@ -213,6 +213,16 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
     await page.getByText('This webhook is paused.').waitFor();
     await expectAccessible(page, 'a paused webhook', 'main');
+    const refused = {
+      code: 'internal',
+      title: 'Internal error',
+      detail: 'It failed.',
+      request_id: 'req-verify',
+    };
+    const failure = { status: 500, json: { ...refused, request_id: 'req-activate' } };
+    await page.route(`**/webhooks/${webhook.id}`, (route) => route.fulfill(failure), { times: 1 });
+    await page.getByRole('button', { name: 'Activate' }).click();
+    await page.getByRole('alert').getByText('req-activate').waitFor();
     await page.getByRole('button', { name: 'Activate' }).click();
     await page.getByText('Active', { exact: true }).waitFor();
     await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
@@ -221,12 +231,6 @@ describeInBrowser('the views of the console', async (open) => {
       .getByText(/receives no events until it is verified\. Posthorn tries up to five more times/)
       .waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
-    const refused = {
-      code: 'internal',
-      title: 'Internal error',
-      detail: 'It failed.',
-      request_id: 'req-verify',
-    };
     await page.route('**/verify', (route) => route.fulfill({ status: 500, json: refused }), { times: 1 });
     await page.getByRole('button', { name: 'Verify now' }).click();
     await page.getByRole('alert').getByText('req-verify').waitFor();

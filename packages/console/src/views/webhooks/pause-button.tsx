@@ -3,14 +3,20 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
-import { messageOf } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
 import { webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
 
 /** Pauses an active webhook, or activates a disabled one. */
-export function PauseButton({ webhook }: { webhook: Webhook }) {
+export function PauseButton({
+  webhook,
+  onActivationError,
+}: {
+  webhook: Webhook;
+  /** Gets the error of an activation, or undefined when another one starts. */
+  onActivationError: (error: Error | undefined) => void;
+}) {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);
   const isDisabled = webhook.status === 'disabled';
@@ -35,7 +41,10 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
         type="button"
         className="btn primary"
         disabled={change.isPending}
-        onClick={() => change.mutate(undefined, { onError: (error) => say(messageOf(error)) })}
+        onClick={() => {
+          onActivationError(undefined);
+          change.mutate(undefined, { onError: onActivationError });
+        }}
       >
         {change.isPending ? 'Verifying…' : 'Activate'}
       </button>

@@ -1,7 +1,7 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
@@ -65,6 +65,7 @@ function Deleted() {
 function Detail({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
   const verify = useVerification(webhook);
+  const [activationError, setActivationError] = useState<Error>();
   const { tab = 'deliveries' } = useSearch({ from: '/webhooks/$webhookId' });
   const tabs = [
     { key: 'deliveries', name: 'Deliveries' },
@@ -90,11 +91,12 @@ function Detail({ webhook }: { webhook: Webhook }) {
             Replay…
           </Link>
         )}
-        {may.send && <PauseButton webhook={webhook} />}
+        {may.send && <PauseButton webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
         {webhook.description && <p className="lead mono">{webhook.url}</p>}
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
+      {activationError && webhook.status === 'disabled' && <ProblemNote error={activationError} isAction />}
       {/* The result of a test says the same, for that request. */}
       {shown !== 'test' && <WebhookNote webhook={webhook} />}
       <nav className="tabs" aria-label="Sections of the webhook">
