@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
-import { isUnreachable } from './storage/database-errors.js';
+import { isTransient, isUnreachable } from './storage/database-errors.js';
 import { isMigrated, migrate } from './storage/migrate.js';
 
 const migrateAgainMs = 1_000;
@@ -13,7 +13,10 @@ export interface Readiness {
   hasStarted: () => boolean;
   /** Resolves with the reason if the database, once reachable, turns out to be one that the service must not use. */
   refused: Promise<Error>;
-  /** Runs `start` now, or as soon as the database has been migrated. In that case, a start that fails runs again. */
+  /**
+   * Runs `start` now, or as soon as the database has been migrated. In that case, a start that can succeed later runs
+   * again.
+   */
   whenReady: (start: () => Promise<void>) => Promise<void>;
   /** Stops trying to reach the database. */
   stop: () => Promise<void>;
@@ -22,7 +25,8 @@ export interface Readiness {
 /**
  * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
  * database is back, as orchestrators expect. Any other failure makes the start fail, including one of `check`, which
- * runs after the migration. If the database was unreachable at first, the service has to end with that failure.
+ * runs after the migration. If the database was unreachable at first, the service has to end with that failure, unless
+ * the same attempt can succeed later.
  */
 export async function migrateWhenReachable(
   database: Database,
@@ -56,7 +60,7 @@ export async function migrateWhenReachable(
     try {
       await attempt();
     } catch (error) {
-      if (isUnreachable(error)) throw error;
+      if (isTransient(error)) throw error;
       void again?.stop();
       logger.error({ reason: (error as Error).message }, 'this node cannot use the database, so it stops');
       refuse(error as Error);
