@@ -6,7 +6,7 @@
 create or replace function posthorn.release_leases(at_most int) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan
-set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 as $$
 declare
   dead     int[];
@@ -22,9 +22,17 @@ begin
   -- Only ids above 0: 0 means held for a webhook that is not verified, and -1 for an organization that is moving. Goes
   -- from one id to the next: reading every leased row takes too long for what each node does every second.
   with recursive leases as (
-    select (select min(d.leased_by) from posthorn.deliveries d where d.status = 'pending' and d.leased_by > 0) as id
+    (select d.leased_by as id
+       from posthorn.deliveries d
+      where d.status = 'pending' and d.leased_by > 0
+      order by d.leased_by
+      limit 1)
      union all
-    select (select min(d.leased_by) from posthorn.deliveries d where d.status = 'pending' and d.leased_by > l.id)
+    select (select d.leased_by
+              from posthorn.deliveries d
+             where d.status = 'pending' and d.leased_by > l.id
+             order by d.leased_by
+             limit 1)
       from leases l
      where l.id is not null
   )
