@@ -6,6 +6,7 @@ import { registerNode } from '../../src/storage/nodes.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook } from '../../src/storage/webhooks.js';
 import { batch, event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
 import {
   backlogSizes,
   claimFor,
@@ -409,7 +410,10 @@ describe('the cost of a claim', () => {
   });
 
   test('is a few rows for each delivery, however many it leases and webhooks the node knows', async () => {
-    const { database, url, node } = await withNode();
+    // What other tests left behind changes the plans.
+    const { database, url } = await freshDatabase();
+    const node = await registerNode(database, 60_000);
+    await subscribe(database);
     const each = 200;
     await retries(database, node, each);
     const one = `perform posthorn.record_event('task.created', 'ORG-acme', '{"type": "user", "id": "USR-1"}',
