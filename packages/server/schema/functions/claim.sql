@@ -23,7 +23,8 @@ declare
   now_at        timestamptz := clock_timestamp();
   -- Each webhook gets room for at least one delivery.
   turns_max     int := least(webhooks_max, room_total);
-  -- Joins compare each row with each other here, so a lookup by key replaces one, and rows carry what others would add.
+  -- Without hash and merge joins, a join of two sets compares every pair of rows. So rooms are looked up by key, and
+  -- the rows below carry the columns that a join would add.
   known_rooms   jsonb := jsonb_object(known, rooms::text[]);
   organizations text[];
   webhooks      text[];

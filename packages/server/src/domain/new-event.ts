@@ -60,7 +60,7 @@ export const NewEventSchema = Type.Object(
   { title: 'NewEvent', additionalProperties: false },
 );
 
-/** The faults of a batch that are listed. After them, only the first fault of each event is. */
+/** A response lists this many faults of a batch, and then only the first fault of each further event. */
 const faultsMax = 100;
 const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validateSchema: false });
 
