@@ -234,9 +234,10 @@ export class Database implements Queryable {
 
   /**
    * Notes that the database is reachable. A read succeeds in a read-only database, too: after a refused write, this
-   * asks whether writes are accepted again. Returns whether that broke the connection.
+   * asks whether writes are accepted again, in a session that was opened since. Returns whether to close the connection.
    */
   async #succeeded(client: pg.PoolClient): Promise<boolean> {
+    if (this.#reachability?.isOutdated(openedAtMs(client))) return true;
     if (!this.#reachability?.takeTurnToAsk()) {
       this.#reachability?.regained();
       return false;
@@ -252,7 +253,7 @@ export class Database implements Queryable {
   }
 
   #refused(error: Error, client: pg.PoolClient): void {
-    this.#reachability?.refusedWrite(error, (client as unknown as SessionClient).openedAtMs);
+    this.#reachability?.refusedWrite(error, openedAtMs(client));
     if (this.#reachability) markReported(error);
   }
 
@@ -287,6 +288,10 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+function openedAtMs(client: pg.PoolClient): number {
+  return (client as unknown as SessionClient).openedAtMs;
 }
 
 /** Lets a transaction wait for something else between its statements, for any length of time. */

@@ -9,7 +9,7 @@ export class Reachability {
   readonly #logger: Logger;
   readonly #now: () => number;
   #lostAtMs: number | undefined;
-  #isReadOnly = false;
+  #refusedAtMs: number | undefined;
   #writableAtMs = Number.NEGATIVE_INFINITY;
   #askedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -33,9 +33,9 @@ export class Reachability {
    * session keeps its settings.
    */
   refusedWrite(error: Error, openedAtMs: number): void {
-    if (this.#isReadOnly || openedAtMs <= this.#writableAtMs) return;
-    this.#isReadOnly = true;
-    this.#lostAtMs ??= this.#now();
+    if (this.#refusedAtMs !== undefined || openedAtMs <= this.#writableAtMs) return;
+    this.#refusedAtMs = this.#now();
+    this.#lostAtMs ??= this.#refusedAtMs;
     this.#logger.error(
       { reason: reasonOf(error) },
       'the database is read-only; requests that write get 503, and deliveries wait until it accepts writes: ' +
@@ -43,21 +43,27 @@ export class Reachability {
     );
   }
 
+  /** Returns whether a session was opened before the database refused to write, and may still have other settings. */
+  isOutdated(openedAtMs: number): boolean {
+    return this.#refusedAtMs !== undefined && openedAtMs <= this.#refusedAtMs;
+  }
+
   /** Returns whether to ask now if a read-only database accepts writes again, and notes that this was done. */
   takeTurnToAsk(): boolean {
-    if (!this.#isReadOnly || this.#now() - this.#askedAtMs < askEveryMs) return false;
+    if (this.#refusedAtMs === undefined || this.#now() - this.#askedAtMs < askEveryMs) return false;
     this.#askedAtMs = this.#now();
     return true;
   }
 
   /** Notes that a statement succeeded. `isWritable`: the database was asked, and accepts writes. */
   regained(isWritable = false): void {
-    if (this.#lostAtMs === undefined || (this.#isReadOnly && !isWritable)) return;
+    const isReadOnly = this.#refusedAtMs !== undefined;
+    if (this.#lostAtMs === undefined || (isReadOnly && !isWritable)) return;
     const seconds = Math.round((this.#now() - this.#lostAtMs) / 100) / 10;
-    const state = this.#isReadOnly ? 'writable' : 'reachable';
-    if (this.#isReadOnly) this.#writableAtMs = this.#now();
+    const state = isReadOnly ? 'writable' : 'reachable';
+    if (isReadOnly) this.#writableAtMs = this.#now();
     this.#lostAtMs = undefined;
-    this.#isReadOnly = false;
+    this.#refusedAtMs = undefined;
     this.#logger.warn({ seconds }, `the database is ${state} again`);
   }
 }

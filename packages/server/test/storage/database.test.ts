@@ -221,6 +221,21 @@ test('a database that accepts writes again is not reported as read-only because 
   await fresh.close();
 });
 
+test('a read-only database is not reported as writable because of an old session', async () => {
+  const { database, url } = await freshDatabase(true);
+  const log = new Log();
+  const fresh = new Database({ connectionString: url }, 2, new Reachability(pino({}, log)));
+  await fresh.onConnection(async () => {
+    await changeSettings(database, { default_transaction_read_only: 'on' });
+    await expect(fresh.query({ text: 'create table written ()' })).rejects.toThrow('read-only');
+  });
+  expect(log.warnings).toEqual([expect.stringContaining('the database is read-only')]);
+  await changeSettings(database, { default_transaction_read_only: 'off' });
+  await fresh.query({ text: 'select' });
+  expect(log.warnings.at(-1)).toBe('the database is writable again');
+  await fresh.close();
+});
+
 test('a wrong statement does not count as an unreachable database', async () => {
   const error = await database
     .query({ text: 'select nothing from nowhere' })
