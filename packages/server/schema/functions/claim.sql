@@ -46,7 +46,6 @@ begin
              (select h.status from posthorn.webhooks h
                where h.organization_id = w.organization_id and h.id = w.webhook_id) as status
         from waiting w
-       where w.since <= now_at
     ), turns as materialized (
       select f.*, row_number() over (partition by f.organization_id order by f.since, random()) as turn
         from found f

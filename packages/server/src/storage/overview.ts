@@ -94,8 +94,7 @@ export function readOverview(
     const due = await client.query<{ seconds: number }>({
       text: `
   select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds
-    from posthorn.waiting_webhooks()
-   where since <= clock_timestamp()`,
+    from posthorn.waiting_webhooks()`,
     });
     return {
       nodes: nodes.rows,

@@ -40,8 +40,7 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
          ${readOnlySql} as "isReadOnly"
     from (select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
                  count(distinct webhook_id) as webhooks
-            from posthorn.waiting_webhooks()
-           where since <= clock_timestamp()) w
+            from posthorn.waiting_webhooks()) w
    cross join (
          select coalesce(sum(cardinality(ordinals)), 0)::int8 as deliveries
            from (select ordinals

@@ -409,6 +409,35 @@ describe('the cost of a claim', () => {
     expect(await pages(10_000)).toBeLessThan(2 * (await pages(200)));
   });
 
+  /** Adds a retry for each of `count` webhooks that the node does not know. */
+  async function addRetries(database: Database, count: number, due: string): Promise<void> {
+    await database.query({
+      text: `
+  insert into posthorn.deliveries
+         (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, attempts)
+  select 'ORG-acme', 'WHK-other-' || n, now(), 'WDLV-' || n, 'EVT-' || n, 'task.created', now(),
+         now() + $2::interval, 1
+    from generate_series(1, $1::int) n`,
+      values: [count, due],
+    });
+  }
+
+  test.each([
+    { cost: 'none', due: 'later', count: 500, interval: '1 hour', rowsMax: 50 },
+    { cost: 'a few rows', due: 'now', count: 2_000, interval: '0 hours', rowsMax: 3 * 2_000 },
+  ])('is $cost for each webhook whose retries are due $due', async ({ count, interval, rowsMax }) => {
+    const { database, url } = await freshDatabase();
+    const node = await registerNode(database, 60_000);
+    await subscribe(database);
+    await retries(database, node, 1);
+    await recordText(database, JSON.stringify(eventsOf('ORG-acme', 1)));
+    await addRetries(database, count, interval);
+    const explained = await ExplainedClient.open(url);
+    const { deliveries } = await claimFor(explained, node);
+    expect(deliveries).toHaveLength(2);
+    expect(explained.rowsReadMax()).toBeLessThan(rowsMax);
+  });
+
   test('is a few rows for each delivery, however many it leases and webhooks the node knows', async () => {
     // What other tests left behind changes the plans.
     const { database, url } = await freshDatabase();
