@@ -56,6 +56,11 @@ export function isRefusedWrite(error: unknown): error is Error {
   return (error as { code?: string }).code === '25006';
 }
 
+/** Returns whether the database has no disk space left. */
+export function isOutOfSpace(error: unknown): error is Error {
+  return (error as { code?: string }).code === '53100';
+}
+
 /** Returns whether a lock was not acquired in time: another transaction holds it. */
 export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: string }).code === '55P03';

@@ -2,7 +2,7 @@ import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
 import { markReported } from '../signals/reported.js';
 import { cancelStatement } from './cancel.js';
-import { isRefusedWrite, isUnreachable, noteConnectFailure } from './database-errors.js';
+import { isOutOfSpace, isRefusedWrite, isUnreachable, noteConnectFailure } from './database-errors.js';
 import type { Reachability } from './reachability.js';
 import { SessionClient } from './session-client.js';
 
@@ -41,6 +41,14 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
  * locks would otherwise last until TCP notices, two hours later. Between two statements, a process only computes.
  */
 const idleTransactionMs = 10_000;
+/**
+ * An idle connection that the network has dropped silently is noticed soon after this time, not after the two hours that
+ * are usual.
+ */
+export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDelayMillis'> = {
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+};
 /** The driver's message when `queryMs` expires. */
 const timedOut = 'Query read timeout';
 
@@ -110,7 +118,7 @@ export class Database implements Queryable {
       max: connectionsMax,
       connectionTimeoutMillis: databaseLimits.connectMs,
       idleTimeoutMillis: 60_000,
-      keepAlive: true,
+      ...keepAlive,
       application_name: 'posthorn',
     });
     // An idle connection that breaks is replaced on next use. If that fails, the caller gets the error.
@@ -224,6 +232,7 @@ export class Database implements Queryable {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
       broken = isUnreachable(error) || isCopying();
       if (isRefusedWrite(error)) this.#refused(error, client);
+      else if (isOutOfSpace(error)) this.#reachability?.ranOutOfSpace(error);
       else if (broken && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { DatabaseTarget } from './database.js';
+import { type DatabaseTarget, keepAlive } from './database.js';
 
 const againMs = 1_000;
 const connectMsMax = 2_000;
@@ -36,7 +36,7 @@ export class NotificationListener {
     const client = new pg.Client({
       ...this.#target,
       application_name: 'posthorn listener',
-      keepAlive: true,
+      ...keepAlive,
       connectionTimeoutMillis: connectMsMax,
     });
     this.#client = client;

@@ -3,6 +3,8 @@ import { reasonOf } from './database-errors.js';
 
 /** How often a read-only database is asked whether it accepts writes again. */
 const askEveryMs = 1_000;
+/** How often a full disk is reported. Reads succeed meanwhile, so nothing says when it is over. */
+const fullEveryMs = 60_000;
 
 /** Logs once when the database is lost and once when it is back, no matter how many statements fail. */
 export class Reachability {
@@ -12,6 +14,7 @@ export class Reachability {
   #refusedAtMs: number | undefined;
   #writableAtMs = Number.NEGATIVE_INFINITY;
   #askedAtMs = Number.NEGATIVE_INFINITY;
+  #fullAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(logger: Logger, now: () => number = () => performance.now()) {
     this.#logger = logger;
@@ -40,6 +43,17 @@ export class Reachability {
       { reason: reasonOf(error) },
       'the database is read-only; requests that write get 503, and deliveries wait until it accepts writes: ' +
         'make room if its disk is full, or set DATABASE_URL to the primary if it is a standby',
+    );
+  }
+
+  /** Notes that a statement failed because the database has no disk space left. */
+  ranOutOfSpace(error: Error): void {
+    if (this.#now() - this.#fullAtMs < fullEveryMs) return;
+    this.#fullAtMs = this.#now();
+    this.#logger.error(
+      { reason: reasonOf(error) },
+      'the database has no disk space left; requests that need some get 503, and deliveries may wait: ' +
+        'make room on its disk',
     );
   }
 

@@ -1,9 +1,11 @@
+import { Socket } from 'node:net';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { allowPauses, Database, databaseLimits } from '../../src/storage/database.js';
 import { isTransient, isUnreachable } from '../../src/storage/database-errors.js';
+import { NotificationListener } from '../../src/storage/notifications.js';
 import { Reachability } from '../../src/storage/reachability.js';
 import { afterFile } from '../support/cleanup.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
@@ -234,6 +236,40 @@ test('a read-only database is not reported as writable because of an old session
   await fresh.query({ text: 'select' });
   expect(log.warnings.at(-1)).toBe('the database is writable again');
   await fresh.close();
+});
+
+test('a database without disk space is reported once a minute, however many statements fail', async () => {
+  const { url } = await freshDatabase(true);
+  const log = new Log();
+  let nowMs = 0;
+  const reachability = new Reachability(pino({}, log), () => nowMs);
+  const fresh = new Database({ connectionString: url }, 1, reachability);
+  const write = {
+    text: `do $$ begin raise 'could not extend file: no space left' using errcode = '53100'; end $$`,
+  };
+  for (const atMs of [0, 1_000, 59_000, 60_000]) {
+    nowMs = atMs;
+    await expect(fresh.query(write)).rejects.toThrow('no space left');
+    await fresh.query({ text: 'select' });
+  }
+  const said = expect.stringMatching(/^the database has no disk space left; .*make room/);
+  expect(log.warnings).toEqual([said, said]);
+  await fresh.close();
+});
+
+test('a connection that the network drops silently is probed after seconds, not hours', async () => {
+  const { url } = await freshDatabase(true);
+  const probed = vi.spyOn(Socket.prototype, 'setKeepAlive');
+  onTestFinished(() => probed.mockRestore());
+  const fresh = new Database({ connectionString: url }, 1);
+  await fresh.query({ text: 'select' });
+  const listener = new NotificationListener({ connectionString: url }, 'nothing', () => undefined);
+  await listener.start();
+  expect(probed.mock.calls).toEqual([
+    [true, 10_000],
+    [true, 10_000],
+  ]);
+  await Promise.all([fresh.close(), listener.stop()]);
 });
 
 test('a wrong statement does not count as an unreachable database', async () => {
