@@ -10,6 +10,22 @@ export const connection = createStore<Connection>({ kind: 'up' });
 
 const pollMs = 1_500;
 let isWaiting = false;
+const refused = new Set<string>();
+
+/**
+ * Notes that a request got 503. If the service is ready all the same, the reason is the request, and its error says
+ * more than that the service is unreachable.
+ */
+export async function noteUnavailable(requestId: string | null, waitMs: number): Promise<void> {
+  const isOther = connection.get().kind !== 'unreachable' && requestId !== null && (await isReady());
+  if (isOther) refused.add(requestId);
+  else noteUnreachable(waitMs);
+}
+
+/** Returns whether a request got 503 while the service was ready. */
+export function wasRefused(requestId: string | undefined): boolean {
+  return requestId !== undefined && refused.has(requestId);
+}
 
 /** Notes that a request did not reach the service, and polls until the service responds again. */
 export function noteUnreachable(firstWaitMs: number): void {
@@ -28,12 +44,15 @@ export function noteRateLimited(waitMs: number): void {
   }, waitMs + 50);
 }
 
-async function poll(): Promise<void> {
-  const isBack = await fetch('/readyz', { cache: 'no-store' }).then(
+function isReady(): Promise<boolean> {
+  return fetch('/readyz', { cache: 'no-store' }).then(
     (response) => response.ok,
     () => false,
   );
-  if (!isBack) {
+}
+
+async function poll(): Promise<void> {
+  if (!(await isReady())) {
     setTimeout(poll, pollMs);
     return;
   }

@@ -141,7 +141,30 @@ describeInBrowser('the views of the console', async (open) => {
     await page.unroute('**/v1/stats*');
     await visit(page, '', '1 webhook needs attention');
     await page.locator('.figure', { hasText: 'waiting to retry' }).getByText('–', { exact: true }).waitFor();
-    expect(unexpected(faults, /status of 500/)).toEqual([]);
+
+    // The service is ready, so this is about the request: the reason is shown, and nothing is loaded again.
+    let refused = 0;
+    await page.route('**/v1/audit-logs?*', (route) => {
+      refused += 1;
+      const problem = {
+        status: 503,
+        code: 'unavailable',
+        title: 'Unavailable',
+        detail: 'The request took too long.',
+      };
+      const headers = { 'x-request-id': `REQ-${refused}`, 'content-type': 'application/problem+json' };
+      return route.fulfill({ status: 503, headers, body: JSON.stringify(problem) });
+    });
+    const note = page.locator('.note', {
+      hasText: 'The request took too long. Wait a moment, then try again.',
+    });
+    await visit(page, '/audit', 'Audit log');
+    await note.waitFor();
+    const [before, since] = [refused, page.waitForResponse('**/v1/audit-logs?*')];
+    await note.getByRole('button', { name: 'Try again' }).click();
+    await since;
+    expect([refused - before, await page.locator('.banner').count()]).toEqual([1, 0]);
+    expect(unexpected(faults, /status of 50[03]/)).toEqual([]);
   });
 
   it('forget a selection of deliveries if another webhook is opened', async () => {

@@ -1,5 +1,5 @@
 import { Posthorn } from '@posthorn/client';
-import { noteRateLimited, noteUnreachable } from '../connection';
+import { noteRateLimited, noteUnavailable, noteUnreachable } from '../connection';
 import { endSession, session } from '../session';
 
 /** Longer than a test may take: the longest delivery timeout that an operator can set. */
@@ -35,6 +35,7 @@ async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promi
   const waitMs = Number(response.headers.get('retry-after') ?? 1) * 1_000 || 1_000;
   if (response.status === 401) endSession(token, await detailOf(response.clone()));
   else if (response.status === 429) noteRateLimited(waitMs);
+  else if (response.status === 503) await noteUnavailable(response.headers.get('x-request-id'), waitMs);
   else if (response.status >= 502 && response.status <= 504) noteUnreachable(waitMs);
   return response;
 }

@@ -1,9 +1,11 @@
 import { PosthornError } from '@posthorn/client';
+import { wasRefused } from '../connection';
 
 /** Returns whether the service was unreachable or reported that it is not ready. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof PosthornError)) return false;
-  return error.code === 'unreachable' || (error.status >= 502 && error.status <= 504);
+  if (error.code === 'unreachable') return true;
+  return error.status >= 502 && error.status <= 504 && !wasRefused(error.requestId);
 }
 
 /** Returns the error if it says something about the request, and not about the connection. */
@@ -70,6 +72,8 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
       return 'Delete a webhook, or subscribe an existing one to more event types.';
     case 'webhook_changed':
       return 'Reload the webhook, then try again.';
+    case 'unavailable':
+      return isAction ? 'You can safely press the button again.' : 'Wait a moment, then try again.';
     case 'rate_limited':
       return 'Wait a moment, then try again.';
     case 'internal':
