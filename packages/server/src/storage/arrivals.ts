@@ -117,6 +117,8 @@ export async function activate(
       values: [organizationId, move.id],
     });
     if (rowCount !== 1) throw new MoveTakenOver();
+    // No node counts events until the end: what it counted of the organization would conflict with the staged counts.
+    await client.query({ text: 'select from posthorn.event_count_progress for update' });
     // If the organization lived here before, its old tokens were kept so that requests with them could be refused.
     await client.query({
       text: 'delete from posthorn.tokens where organization_id = $1',
@@ -165,7 +167,7 @@ async function adjustCounts(client: Queryable, organizationId: string): Promise<
   await client.query({
     text: `
   with here as (
-    select counted_until from posthorn.event_count_progress for update
+    select counted_until from posthorn.event_count_progress
   ), there as (
     select a.content::timestamptz as counted_until from posthorn.arrivals a
      where a.organization_id = $1 and a.relation = 'counted_until'

@@ -13,7 +13,7 @@ import { abortMove } from '../../src/relocation-abort.js';
 import { RelocationRefused } from '../../src/relocation-refused.js';
 import type { Reencrypt } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
-import type { Database, Statement, Transaction } from '../../src/storage/database.js';
+import { allowPauses, type Database, type Statement, type Transaction } from '../../src/storage/database.js';
 import { countEvents } from '../../src/storage/event-counts.js';
 import { batchOf, recordBatch } from '../../src/storage/recording.js';
 import { readRelocation, writeCell } from '../../src/storage/relocations.js';
@@ -536,6 +536,58 @@ it('the hourly counts are complete after a move, whenever the nodes write them, 
   await tally.stop();
   expect(await countsIn(east, tenant)).toEqual({ 1: counts(3), 60: counts(3) });
 });
+
+it('a move waits for a node of the new cell that is counting the events that were copied', async () => {
+  const tenant = await tenantOf();
+  const count = {
+    text: `
+  insert into posthorn.event_counts (organization_id, scope, step, at, type, events)
+  values ($1, '', 1, date_trunc('minute', clock_timestamp() - interval '1 hour'), 'invoice.paid', 1)`,
+    values: [tenant.organization],
+  };
+  await east.database.query(count);
+  let counted: Promise<void> | undefined;
+  const startCounting = () =>
+    new Promise<void>((resolve) => {
+      counted = west.database.transaction(async (node) => {
+        await allowPauses(node);
+        await node.query({ text: 'select from posthorn.event_count_progress for update' });
+        await node.query(count);
+        resolve();
+        await eventually(
+          () => locksAwaited(west),
+          (locks) => locks > 0,
+        );
+      });
+    });
+  await move(tenant, { to: beforeActivation(west.database, startCounting) });
+  await counted;
+  expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+});
+
+async function locksAwaited({ database }: TestService): Promise<number> {
+  const { rows } = await database.query<{ count: number }>({
+    text: `
+  select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  });
+  return rows[0]!.count;
+}
+
+/** A database that does `work` when the transaction that activates the organization has begun. */
+function beforeActivation(database: Database, work: () => Promise<void>): Database {
+  return {
+    query: (statement: Statement) => database.query(statement),
+    transaction: (change: (client: Transaction) => Promise<unknown>, hasNoTimeLimit?: boolean) =>
+      database.transaction(async (client) => {
+        const query = async (statement: Statement) => {
+          const answer = await client.query(statement);
+          if (/delete from posthorn\.relocations/.test(statement.text)) await work();
+          return answer as never;
+        };
+        return change({ query, stream: (copy) => client.stream(copy) });
+      }, hasNoTimeLimit),
+  } as unknown as Database;
+}
 
 /** Moves an organization with a process that is killed at the start of this step. */
 function moveUntil(tenant: Tenant, last: RelocationStep) {
