@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
+import { isTransient } from '../storage/database-errors.js';
 import {
   registerNode,
   releaseDeadNodes,
@@ -36,6 +37,11 @@ export class NodeLease {
   #mayBeRegistered = false;
   #id: number | undefined;
   #goodUntilMs = 0;
+  /**
+   * How many deliveries to release at once. It is halved before a release and restored if the release succeeds, so a
+   * release that was too large is followed by a smaller one.
+   */
+  #releaseMax = limits.releaseDeliveries;
   #repeating: Repeating | undefined;
 
   constructor(options: LeaseOptions, onChange: (change: LeaseChange) => void) {
@@ -47,7 +53,16 @@ export class NodeLease {
   async start(alone: boolean): Promise<void> {
     if (alone) await retireNodes(this.#options.database, 'all');
     await this.#renew();
-    this.#repeating = new Repeating(limits.renewEveryMs, () => this.#renew(), this.#options.logger);
+    await this.#release().catch((error) => {
+      // Another node may be releasing the same deliveries. This one can work before that is done.
+      if (!isTransient(error)) throw error;
+      this.#options.logger.warn(
+        { reason: (error as Error).message },
+        'the deliveries of dead nodes could not be released yet',
+      );
+    });
+    const keep = () => this.#renew().then(() => this.#release());
+    this.#repeating = new Repeating(limits.renewEveryMs, keep, this.#options.logger);
   }
 
   get id(): number | undefined {
@@ -89,7 +104,14 @@ export class NodeLease {
     this.#id ??= await registerNode(database, leaseMs, this.#process);
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
-    const { released, overdue } = await releaseDeadNodes(database, limits.releaseDeliveries);
+  }
+
+  async #release(): Promise<void> {
+    const { database, logger } = this.#options;
+    const atMost = this.#releaseMax;
+    this.#releaseMax = Math.max(limits.releaseDeliveriesMin, Math.floor(atMost / 2));
+    const { released, overdue } = await releaseDeadNodes(database, atMost);
+    this.#releaseMax = Math.min(limits.releaseDeliveries, atMost * 2);
     if (overdue.length > 0)
       logger.warn(
         { nodes: overdue, deliveries: released },

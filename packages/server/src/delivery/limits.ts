@@ -68,6 +68,7 @@ export const limitTable = {
   renewEveryMs: [1_000, 'ms', 'Several renewals may fail before a lease ends.'],
   leaseMarginMs: [2_500, 'ms', 'A lease outlives an attempt, so that no other node repeats it.'],
   releaseDeliveries: [20_000, 'deliveries', 'As many as one statement releases within its time limit.'],
+  releaseDeliveriesMin: [200, 'deliveries', 'As many as even a slow database releases within that limit.'],
   trustMs: [1_000, 'ms', 'How long the old state of a changed webhook may still be used.'],
   refreshMs: [500, 'ms', 'Webhooks in use are read again before they are too old.'],
   refreshEveryMs: [250, 'ms', 'How often the age of webhooks in use is checked.'],

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { NodeLease } from '../../src/delivery/lease.js';
-import type { Queryable } from '../../src/storage/database.js';
+import type { Database, Queryable, Statement } from '../../src/storage/database.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import {
   countOtherNodes,
@@ -92,6 +92,31 @@ describe('an ID that a node gave up', () => {
     expect((await readOverview(database, 1, undefined)).nodes.map(({ id }) => id)).toEqual([other]);
     expect([await handoffSizes(database), await backlogSizes(database, 'waiting')]).toEqual([[], [3, 4]]);
   });
+});
+
+test('a node starts although the deliveries of dead nodes cannot be released yet, and then tries fewer at a time', async () => {
+  setLimits({ renewEveryMs: 1, releaseDeliveries: 20, releaseDeliveriesMin: 4 });
+  const { database, node } = await withNode();
+  await recordFor(database, node, 3);
+  await retireNodes(database, [node]);
+  const tried: unknown[] = [];
+  const busy = {
+    query: (statement: Statement) => {
+      if (statement.name !== 'release leases') return database.query(statement);
+      tried.push(statement.values?.[0]);
+      if (tried.length < 5) throw Object.assign(new Error('it took too long'), { code: '57014' });
+      return database.query(statement);
+    },
+  };
+  const changes = new EventEmitter();
+  const options = { database: busy as Database, logger: pino({ level: 'silent' }), attemptMs: 60_000 };
+  const lease = new NodeLease(options, (change) => changes.emit(change));
+  const released = once(changes, 'released');
+  await lease.start(false);
+  expect(lease.coversAttempt).toBe(true);
+  await released;
+  await lease.stop();
+  expect(tried.slice(0, 5)).toEqual([20, 10, 5, 4, 4]);
 });
 
 test('the search for dead nodes reads a few rows for each node, however many deliveries are leased', async () => {
