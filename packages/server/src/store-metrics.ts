@@ -43,6 +43,11 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'kind',
     'first',
   );
+  watch(
+    'posthorn_oldest_transaction_age_seconds',
+    'How long the oldest transaction that keeps dead rows from being removed has been open',
+    ({ oldestTransactionSeconds }) => oldestTransactionSeconds,
+  );
   watch('posthorn_nodes', 'Delivery nodes that are alive', ({ nodes }) => nodes);
   const byTable = (read: (table: StoreFigures['partitions'][number]) => number) => async () =>
     Object.fromEntries((await figures.call()).partitions.map((table) => [table.table, read(table)]));

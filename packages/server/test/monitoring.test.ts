@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AuditWatch } from '../src/jobs/audit-watch.js';
+import { allowPauses } from '../src/storage/database.js';
 import { ask } from './support/client.js';
 import { freshDatabase } from './support/database.js';
 import { recordFor, subscribe } from './support/deliveries.js';
@@ -57,6 +58,18 @@ describe('metrics', () => {
       (stalled) => stalled === 1,
     );
     expect(await metric('posthorn_deliveries_in_memory{state="in_flight"}')).toBe(1);
+  });
+
+  it('show how long a transaction has kept dead rows from being removed', async () => {
+    await service.database.transaction(async (client) => {
+      await allowPauses(client);
+      await client.query({ text: 'set transaction isolation level repeatable read' });
+      await client.query({ text: 'select' });
+      await eventually(
+        () => metric('posthorn_oldest_transaction_age_seconds'),
+        (seconds) => seconds > 1,
+      );
+    });
   });
 
   it('show connections, nodes and partitions', async () => {

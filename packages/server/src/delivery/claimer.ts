@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { levelFor } from '../signals/reported.js';
 import { claim } from '../storage/claims.js';
-import type { Database } from '../storage/database.js';
+import { type Database, databaseLimits } from '../storage/database.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import type { Lanes } from './lanes.js';
 import { limits } from './limits.js';
@@ -26,7 +26,8 @@ export class Claimer {
   #claiming: Promise<void> | undefined;
   /**
    * The fraction of the free room that a claim may fill. It is halved before a claim and restored if the claim
-   * succeeds, so a claim that was too large is followed by a smaller one.
+   * succeeds, so a claim that was too large is followed by a smaller one. That one also gets more time: where vacuum
+   * cannot remove dead rows, because an old transaction is open, even a small claim has to skip all of them.
    */
   #fraction = 1;
   #stopped = false;
@@ -73,6 +74,7 @@ export class Claimer {
     const bounds = {
       webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#fraction)),
       bytesMax: Math.floor(limits.claimBytes * this.#fraction),
+      limitMs: Math.min(limits.claimMsMax, databaseLimits.queryMs / this.#fraction),
     };
     const fraction = this.#fraction;
     this.#fraction = Math.max(limits.claimFractionMin, fraction / 2);

@@ -6,6 +6,8 @@ export interface ClaimBounds {
   webhooksMax: number;
   /** For the payloads of all deliveries together. A single payload may be larger. */
   bytesMax: number;
+  /** How long the claim may take, instead of the usual time. */
+  limitMs?: number;
 }
 
 export interface Claimed {
@@ -45,6 +47,7 @@ export async function claim(database: Queryable, room: Room, bounds: ClaimBounds
     text: 'select * from posthorn.claim($1, $2, $3, $4, $5, $6, $7)',
     values: [...roomValues(room), bounds.webhooksMax, bounds.bytesMax],
     leases: true,
+    ...(bounds.limitMs !== undefined && { limitMs: bounds.limitMs }),
   });
   const groups = new Map<string, OpenGroup>();
   const deliveries: LeasedDelivery[] = [];

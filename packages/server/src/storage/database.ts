@@ -13,6 +13,8 @@ export interface Statement {
   values?: unknown[];
   /** Whether the statement leases deliveries to this node. If the response is lost, `onLeaseInDoubt` is called. */
   leases?: boolean;
+  /** How long the statement may take, instead of `databaseLimits.queryMs`. */
+  limitMs?: number;
 }
 
 /** Anything that runs statements: the pool, or the client of a transaction. */
@@ -156,7 +158,7 @@ export class Database implements Queryable {
     return client.query<Row>({
       ...statement,
       ...(name === undefined || this.route.hasPooler ? {} : { name }),
-      ...(hasLimit ? { query_timeout: databaseLimits.queryMs } : {}),
+      ...(hasLimit ? { query_timeout: statement.limitMs ?? databaseLimits.queryMs } : {}),
     } as pg.QueryConfig);
   }
 

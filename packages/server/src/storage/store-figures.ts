@@ -15,6 +15,8 @@ export interface StoreFigures {
   waitingFirst: number;
   waitingRetries: number;
   isReadOnly: boolean;
+  /** How long the oldest transaction has been open that keeps PostgreSQL from removing dead rows of this database. */
+  oldestTransactionSeconds: number;
   /** Nodes that are alive. */
   nodes: number;
   partitions: readonly { table: string; count: number; aheadSeconds: number }[];
@@ -37,7 +39,11 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
   select w.seconds as "oldestDueSeconds", w.webhooks as "waitingWebhooks", b.deliveries as "waitingFirst",
          r.deliveries as "waitingRetries",
          (select count(distinct process) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes,
-         ${readOnlySql} as "isReadOnly"
+         ${readOnlySql} as "isReadOnly",
+         (select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8
+            from pg_stat_activity
+           where datname = current_database() and backend_type = 'client backend' and backend_xmin is not null)
+           as "oldestTransactionSeconds"
     from (select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
                  count(distinct webhook_id) as webhooks
             from posthorn.waiting_webhooks()) w

@@ -62,16 +62,18 @@ function nodeOn(database: Database, node: number) {
 /** A database that counts claims, and what it was asked for with each. */
 function counting(database: Database, isRefused = (_total: number) => false) {
   const totals: number[] = [];
+  const limitsMs: unknown[] = [];
   const counted = {
     query: (statement: Statement) => {
       if (statement.name !== 'claim') return database.query(statement);
       const total = Number(statement.values?.[4]);
       totals.push(total);
+      limitsMs.push(statement.limitMs);
       if (isRefused(total)) return Promise.reject(new Error('too much to read'));
       return database.query(statement);
     },
   } as Database;
-  return { database: counted, totals };
+  return { database: counted, totals, limitsMs };
 }
 
 describe('without waiting for a poll, a node claims', () => {
@@ -170,16 +172,17 @@ describe('a claimer', () => {
     expect(totals).toEqual([]);
   });
 
-  test('that cannot read what it claimed claims less until it can, and then more again', async () => {
+  test('that cannot read what it claimed claims less, with more time, until it can, and then more again', async () => {
     setLimits({ pollMs: 1 });
     const { database, node } = await withNode();
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 1_000);
-    const { database: counted, totals } = counting(database, (total) => total > 1_000);
+    const { database: counted, totals, limitsMs } = counting(database, (total) => total > 500);
     const { claimer, all } = nodeOn(counted, node);
     claimer.wake();
     await all(3_000);
     const [largest = 0] = totals;
-    expect(totals.slice(0, 4)).toEqual([1, 2, 4, 8].map((part) => Math.floor(largest / part)));
+    expect(totals.slice(0, 5)).toEqual([1, 2, 4, 8, 16].map((part) => Math.floor(largest / part)));
+    expect(limitsMs.slice(0, 5)).toEqual([2_500, 5_000, 10_000, 10_000, 10_000]);
     expect(totals.some((total, index) => total > (totals[index - 1] ?? total))).toBe(true);
   });
 
