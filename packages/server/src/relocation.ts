@@ -7,7 +7,7 @@ import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
 import { readClock, readClockMs } from './storage/clock.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
-import { releaseDeliveries } from './storage/draining.js';
+import { countPending, releaseDeliveries } from './storage/draining.js';
 import { copyCounts } from './storage/relocation-counts.js';
 import { type Copied, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
 import {
@@ -40,6 +40,8 @@ export interface RelocationOptions {
   countsMs?: number;
   /** How long the nodes of the old cell trust what they know about a token. After that, none of them serves old data. */
   trustMs?: number;
+  /** How many deliveries may wait for a retry: all of them are copied while the organization is stopped. */
+  retriesMax?: number;
   /** Stops the copy, and the organization keeps working in its old cell. After the switch, this has no effect. */
   signal?: AbortSignal;
 }
@@ -60,6 +62,8 @@ const roundsMax = 10;
 const transactionsMsMax = 60_000;
 /** How long the organization may be stopped before the move fails and the organization resumes. */
 const stopMsMax = 30_000;
+/** A machine with two cores copies them in about ten seconds. */
+const waitingRetriesMax = 100_000;
 const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;
 /** How far the clocks of the two cells may differ: new times must not be earlier than those of the old cell. */
@@ -153,6 +157,7 @@ async function begin(
   if (!there && (await hasOrganization(to, organizationId))) throw alreadyThere(organizationId, names.to);
   await refuseSkew(from, to);
   await refuseForeignKeys(options, names.to);
+  await refuseRetries(options);
   await from.transaction(async (client) => {
     await enterState(client, move, 'copying', names.to);
     // An earlier process may have stopped it.
@@ -234,6 +239,7 @@ async function leave(
     if (performance.now() - beganMs < shortRoundMs) break;
   }
   await transactionsEnd(from, 'old', transactionsMsMax);
+  await refuseRetries(options);
 
   signal?.throwIfAborted();
   onStep('stopping');
@@ -304,6 +310,16 @@ async function refuseForeignKeys(
       `The nodes of the cell ${name} cannot decrypt the webhook secrets of ${organizationId}. Set POSTHORN_TARGET_SECRET_KEY to the POSTHORN_SECRET_KEY of that cell.`,
     );
   }
+}
+
+/** Refuses a move that would stop the organization for too long. */
+async function refuseRetries({ from, organizationId, retriesMax = waitingRetriesMax }: RelocationOptions) {
+  const pending = await countPending(from, organizationId, retriesMax + 1);
+  const [largest] = pending;
+  if (!largest || pending.reduce((sum, { count }) => sum + count, 0) <= retriesMax) return;
+  throw new RelocationRefused(
+    `More than ${retriesMax.toLocaleString('en')} deliveries of ${organizationId} are waiting for a retry, most of them for ${largest.webhookId}. Moving them would stop the organization for too long. Wait until they have ended, or disable the webhook, move the organization, then activate the webhook and replay what it missed.`,
+  );
 }
 
 async function refuseSkew(from: Database, to: Database): Promise<void> {

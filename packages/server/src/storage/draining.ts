@@ -23,6 +23,28 @@ export async function openTransactions(database: Queryable): Promise<readonly st
   return rows.map(({ name }) => name);
 }
 
+/** Counts the pending deliveries of an organization that have a row, up to `max`, by webhook, the largest number first. */
+export async function countPending(
+  database: Database,
+  organizationId: string,
+  max: number,
+): Promise<readonly { webhookId: string; count: number }[]> {
+  return database.transaction(async (client) => {
+    await avoidScans(client);
+    const { rows } = await client.query<{ webhookId: string; count: number }>({
+      text: `
+  select webhook_id as "webhookId", count(*)
+    from (select webhook_id from posthorn.deliveries
+           where organization_id = $1 and status = 'pending' and leased_by is null
+           limit $2) pending
+   group by 1
+   order by 2 desc`,
+      values: [organizationId, max],
+    });
+    return rows;
+  }, true);
+}
+
 /**
  * Keeps the waiting deliveries of an organization from being claimed. Returns whether that covers all of its pending
  * deliveries: a node may still have some.

@@ -281,6 +281,21 @@ it('a move is refused if the nodes of the other cell could not decrypt the webho
   expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
 });
 
+it('a move is refused while more retries are waiting than can be moved in seconds, and the organization works on', async () => {
+  const tenant = await tenantOf();
+  const { webhook } = await tenant.connect(500);
+  await Promise.all([tenant.record(), tenant.record(), tenant.record()]);
+  await eventually(
+    () => tenant.deliveries(webhook),
+    (deliveries) => deliveries.filter(({ attempts }) => attempts === 3).length === 3,
+  );
+  await expect(move(tenant, { retriesMax: 2 })).rejects.toThrow(
+    `More than 2 deliveries of ${tenant.organization} are waiting for a retry, most of them for ${webhook.id}.`,
+  );
+  expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
+  await move(tenant, { retriesMax: 3 });
+});
+
 describe('a move that is interrupted', () => {
   it('leaves the organization in exactly one cell, whichever change was the last and wherever it is aborted from, and can be completed', async () => {
     const fates = new Set<string>();
