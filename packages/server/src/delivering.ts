@@ -8,7 +8,6 @@ import type { SecretBox } from './domain/secret-box.js';
 import type { DeliveryControl } from './http/delivery-control.js';
 import { DeliveryTally } from './jobs/delivery-tally.js';
 import { Replays } from './jobs/replays.js';
-import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
 import { openSecretBox } from './keys.js';
 import type { AttemptTracer, Sender } from './sending/attempt.js';
@@ -143,10 +142,6 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
           ...control,
         }),
         new Replays(database, logger),
-      );
-      // The secrets can still be decrypted, and the next start tries again.
-      await rotateSecrets(database, secrets, logger).catch((error) =>
-        logger.warn({ reason: (error as Error).message }, 'secrets could not be re-encrypted yet'),
       );
     },
     pause: () => engine.pause(),

@@ -7,6 +7,7 @@ import { createAddressPolicy } from './domain/address.js';
 import { AuditWatch } from './jobs/audit-watch.js';
 import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
+import { rotateSecrets } from './jobs/secret-rotation.js';
 import { openSecretBox } from './keys.js';
 import { Listeners, type ListenerUrls } from './listeners.js';
 import { type Membership, requestConnections } from './membership.js';
@@ -119,6 +120,9 @@ export async function startService(
     });
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
+    // Whichever of these nodes is the last to get a new first key re-encrypts what the others still encrypted before.
+    if (config.roles.has('api') || config.roles.has('delivery'))
+      await readiness.whenReady(() => rotateSecrets(database, delivery.secrets, logger));
 
     const listeners = new Listeners({
       config,

@@ -8,9 +8,18 @@ const pageSize = 100;
 
 /**
  * Encrypts webhook secrets with the first key if they use another one, so that the other can be removed from
- * POSTHORN_SECRET_KEY. Secrets that no key opens stay unchanged.
+ * POSTHORN_SECRET_KEY. Secrets that no key opens stay unchanged. If the database fails, the secrets can still be
+ * decrypted, and the next start tries again.
  */
 export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
+  try {
+    await reencryptAll(database, secrets, logger);
+  } catch (error) {
+    logger.warn({ reason: (error as Error).message }, 'secrets could not be re-encrypted yet');
+  }
+}
+
+async function reencryptAll(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
   let after = { organization_id: '', id: '' };
   let [rotated, unreadable] = [0, 0];
   for (;;) {
@@ -24,7 +33,9 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
     if (!last || page.length < pageSize) break;
     after = last;
   }
-  if (rotated > 0) logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
+  // Operators wait for this line before they remove the old key, so it also comes if there was nothing to do.
+  if (secrets.prefixes.length > 1)
+    logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
   if (unreadable > 0)
     logger.error(
       { webhooks: unreadable },

@@ -3,11 +3,19 @@ import { expect, test } from 'vitest';
 import { SecretBox } from '../../src/domain/secret-box.js';
 import { rotateSecrets } from '../../src/jobs/secret-rotation.js';
 import { changeWebhook, createWebhook, readWebhook } from '../../src/storage/webhooks.js';
-import { freshDatabase } from '../support/database.js';
+import { freshDatabase, freshServiceDatabase } from '../support/database.js';
 import { noSettings } from '../support/deliveries.js';
+import { startTestService } from '../support/service.js';
 
 const [oldKey, newKey, lostKey] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer];
 const organization_id = 'ORG-acme';
+const fields = {
+  url: 'http://127.0.0.1/',
+  event_types: ['*'],
+  created_at: new Date(),
+  workspace_id: null,
+  ...noSettings,
+};
 
 test('secrets are encrypted with the first key at startup, so that the old key can be removed', async () => {
   const { database } = await freshDatabase();
@@ -17,13 +25,6 @@ test('secrets are encrypted with the first key at startup, so that the old key c
   for (const [n, id] of ids.entries()) {
     const organization = `${organization_id}-${n % 2}`;
     const secret = n === 7 ? new SecretBox([lostKey]).seal('lost', id) : old.seal(`secret ${n}`, id);
-    const fields = {
-      url: 'http://127.0.0.1/',
-      event_types: ['*'],
-      created_at: new Date(),
-      workspace_id: null,
-      ...noSettings,
-    };
     await createWebhook(database, { organization_id: organization, id, secret, ...fields }, 100);
     if (n === 5)
       await changeWebhook(
@@ -42,4 +43,28 @@ test('secrets are encrypted with the first key at startup, so that the old key c
     else expect(alone.open(webhook!.secret, id)).toBe(`secret ${n}`);
     if (n === 5) expect(alone.open(webhook!.previous_secret!, id)).toBe('before');
   }
+});
+
+test('a node that only serves the API re-encrypts secrets when it gets a new first key', async () => {
+  const { database, url } = await freshServiceDatabase();
+  const id = 'WHK-1';
+  const secret = new SecretBox([oldKey]).seal('secret', id);
+  await createWebhook(database, { organization_id, id, secret, ...fields }, 100);
+
+  const keys = [newKey, oldKey].map((key) => key.toString('base64')).join();
+  await startTestService({ DATABASE_URL: url, POSTHORN_ROLES: 'api', POSTHORN_SECRET_KEY: keys });
+
+  const webhook = await readWebhook(database, { organization_id, id });
+  expect(new SecretBox([newKey]).open(webhook!.secret, id)).toBe('secret');
+});
+
+test('with several keys, the log says when the old one can be removed, even if nothing had to be re-encrypted', async () => {
+  const { database } = await freshDatabase();
+  const lines: unknown[] = [];
+  const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
+
+  await rotateSecrets(database, new SecretBox([newKey]), logger);
+  expect(lines).toEqual([]);
+  await rotateSecrets(database, new SecretBox([newKey, oldKey]), logger);
+  expect(lines).toMatchObject([{ msg: 'secrets are now encrypted with the first key', webhooks: 0 }]);
 });
