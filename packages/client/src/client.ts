@@ -29,6 +29,7 @@ import type {
   WebhookStats,
 } from './api.js';
 import { type List, listAt } from './list.js';
+import { headerOption } from './option-values.js';
 import { at } from './path.js';
 import { Tail, type TailOptions } from './tail.js';
 import { newKey, type Query, Transport, type TransportOptions } from './transport.js';
@@ -161,8 +162,8 @@ export class Posthorn {
     return this.#data('GET', path, { signal: options.signal });
   }
 
-  #post<T>(path: string, body: unknown, options: WriteOptions = {}): Promise<T> {
-    const headers = { 'Idempotency-Key': options.idempotencyKey ?? newKey() };
+  async #post<T>(path: string, body: unknown, options: WriteOptions = {}): Promise<T> {
+    const headers = { 'Idempotency-Key': headerOption('idempotencyKey', options.idempotencyKey ?? newKey()) };
     return this.#data('POST', path, { body, headers, signal: options.signal, repeatable: true });
   }
 

@@ -1,6 +1,7 @@
 import type { Event, TailEventsQuery } from './api.js';
 import { PosthornError, unexpected } from './error.js';
 import { messagesOf } from './messages.js';
+import { headerOption } from './option-values.js';
 import { pause } from './pause.js';
 import { isTransient, TokenFailure, type Transport } from './transport.js';
 
@@ -39,7 +40,8 @@ export class Tail implements AsyncIterable<Event> {
     this.#transport = transport;
     this.#query = query;
     this.#options = options;
-    this.#lastEventId = options.lastEventId;
+    const { lastEventId } = options;
+    this.#lastEventId = lastEventId === undefined ? undefined : headerOption('lastEventId', lastEventId);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { errorOf, PosthornError, unexpected } from './error.js';
+import { isHeaderValue } from './option-values.js';
 import { pause } from './pause.js';
 
 export interface RetryOptions {
@@ -224,15 +225,6 @@ async function authorizationOf({ token }: Required<Cell>): Promise<string> {
     );
   } catch (cause) {
     throw new TokenFailure(undefined, { cause });
-  }
-}
-
-/** Returns whether `fetch` would accept this value in a header. Its own error can contain the value. */
-function isHeaderValue(value: string): boolean {
-  try {
-    return new Headers({ Authorization: value }).has('Authorization');
-  } catch {
-    return false;
   }
 }
 

@@ -160,6 +160,20 @@ describe('a problem', () => {
     },
   );
 
+  it.each<[string, (client: Posthorn) => Promise<unknown>]>([
+    ['idempotencyKey', (client) => client.webhooks.verify('WHK-1', { idempotencyKey: 'order–42' })],
+    ['lastEventId', async (client) => client.events.tail({ organization_id }, { lastEventId: 'order–42' })],
+  ])('with a value of %s that cannot be sent is reported at once, with the value', async (option, call) => {
+    let sent = 0;
+    const client = intercepted((count, pass) => {
+      sent = count;
+      return pass();
+    }, 1);
+    const reason = `${option} contains a character that an HTTP header cannot contain: "order–42"`;
+    await expect(call(client)).rejects.toThrow(new TypeError(reason));
+    expect(sent).toBe(0);
+  });
+
   it('of the function that returns the token is thrown as it is, and nothing is repeated', async () => {
     const failure = new PosthornError({ status: 503, code: 'unavailable', detail: 'The vault is sealed.' });
     let calls = 0;
