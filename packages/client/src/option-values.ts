@@ -14,3 +14,16 @@ export function isHeaderValue(value: string): boolean {
     return false;
   }
 }
+
+/** Returns the value of an option that counts something, or throws if it is not from 1 to `max`. */
+export function countOption(name: string, value: number, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+  const range = max === Number.MAX_SAFE_INTEGER ? 'of at least 1' : `from 1 to ${max}`;
+  throw new RangeError(`${name} must be a whole number ${range}, but is ${value}`);
+}
+
+/** Returns the value of an option that limits a size, or throws if it is not positive. */
+export function sizeOption(name: string, value: number): number {
+  if (value > 0) return value;
+  throw new RangeError(`${name} must be greater than 0, but is ${value}`);
+}

@@ -1,4 +1,5 @@
 import { PosthornError } from './error.js';
+import { countOption, sizeOption } from './option-values.js';
 import type { NewEvent, RecordedEvent } from './platform-api.js';
 import { Recorder, type Waiting } from './recorder.js';
 import { newKey, Transport, type TransportOptions } from './transport.js';
@@ -49,12 +50,15 @@ export class Producer {
     this.#recorder = new Recorder(transport, options.giveUpMs ?? 60_000);
     const { batch = {}, queue = {} } = options;
     this.#batch = {
-      events: Math.min(batch.events ?? 500, limits.events),
-      bytes: Math.min(batch.bytes ?? 1024 * 1024, limits.bytes),
+      events: Math.min(countOption('batch.events', batch.events ?? 500), limits.events),
+      bytes: Math.min(sizeOption('batch.bytes', batch.bytes ?? 1024 * 1024), limits.bytes),
       delayMs: batch.delayMs ?? 10,
     };
-    this.#queueMax = { events: queue.events ?? 10_000, bytes: queue.bytes ?? 32 * 1024 * 1024 };
-    this.#concurrency = options.concurrency ?? 1;
+    this.#queueMax = {
+      events: countOption('queue.events', queue.events ?? 10_000),
+      bytes: sizeOption('queue.bytes', queue.bytes ?? 32 * 1024 * 1024),
+    };
+    this.#concurrency = countOption('concurrency', options.concurrency ?? 1);
   }
 
   /** How many events are queued or in flight. */

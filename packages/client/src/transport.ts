@@ -1,5 +1,5 @@
 import { errorOf, PosthornError, unexpected } from './error.js';
-import { isHeaderValue } from './option-values.js';
+import { countOption, isHeaderValue } from './option-values.js';
 import { pause } from './pause.js';
 
 export interface RetryOptions {
@@ -51,6 +51,8 @@ export interface RequestOptions {
 }
 
 const firstWaitMs = 250;
+/** A timer with a longer time fires at once. */
+const timerMsMax = 2 ** 31 - 1;
 
 /** Sends requests, and repeats those that failed temporarily. */
 export class Transport {
@@ -75,7 +77,7 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
     this.#attempts = options.retry?.attempts ?? 5;
     this.#maxWaitMs = options.retry?.maxWaitMs ?? 60_000;
-    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.#timeoutMs = countOption('timeoutMs', options.timeoutMs ?? 30_000, timerMsMax);
     this.parse = options.parse ?? JSON.parse;
   }
 

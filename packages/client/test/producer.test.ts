@@ -44,6 +44,18 @@ describe('a producer', () => {
     await producer.close();
   });
 
+  it.each<[string, Partial<ProducerOptions>]>([
+    ['batch.events must be a whole number of at least 1, but is 0', { batch: { events: 0 } }],
+    ['batch.bytes must be greater than 0, but is -1', { batch: { bytes: -1 } }],
+    ['queue.events must be a whole number of at least 1, but is 0.5', { queue: { events: 0.5 } }],
+    ['queue.bytes must be greater than 0, but is NaN', { queue: { bytes: Number.NaN } }],
+    ['concurrency must be a whole number of at least 1, but is 0', { concurrency: 0 }],
+    ['timeoutMs must be a whole number from 1 to 2147483647, but is 2147483648', { timeoutMs: 2 ** 31 }],
+  ])('is not created with a limit that would let nothing through: %s', (reason, options) => {
+    const create = () => new Producer({ url: service.platformUrl, token: platformToken, ...options });
+    expect(create).toThrow(new RangeError(reason));
+  });
+
   it('sends a batch when it has enough bytes', async () => {
     const { producer, make, sizes } = await producing({ batch: { bytes: 2_000, delayMs: 60_000 } });
     const large = make({ type: 'task.created', payload: { note: 'x'.repeat(900) } });
