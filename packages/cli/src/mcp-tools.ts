@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryDetail, Webhook } from '@posthorn/client';
+import { type Delivery, type DeliveryDetail, PosthornError, type Webhook } from '@posthorn/client';
 import type { Connection } from './connection.js';
 import { statusText } from './delivery-report.js';
 import { isHeld } from './delivery-state.js';
@@ -163,7 +163,10 @@ export const tools: readonly Tool[] = [
     writes: false,
     run: async (connection, args) => {
       const found = await find(connection, args);
-      const hook = await connection.posthorn.webhooks.get(found.webhook_id).catch(() => undefined);
+      const hook = await connection.posthorn.webhooks.get(found.webhook_id).catch((error) => {
+        if (error instanceof PosthornError && error.status === 404) return undefined;
+        throw error;
+      });
       return explanation(await detailOf(connection, found), hook);
     },
   },

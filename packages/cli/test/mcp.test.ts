@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Posthorn } from '@posthorn/client';
 import { describe, expect, test } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event } from '../../server/test/support/client.js';
@@ -8,6 +9,8 @@ import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
+import type { Connection } from '../src/connection.js';
+import { tools } from '../src/mcp-tools.js';
 
 const service = await sharedService();
 const tenant = await newTenant(service);
@@ -69,6 +72,19 @@ describe('mcp', async () => {
     expect(text).toContain(`run posthorn webhooks verify ${webhook.id}.`);
     receiver.onVerification = 200;
     await verify();
+  });
+
+  test('does not explain a delivery as one of a deleted webhook if the webhook cannot be read', async () => {
+    const posthorn = new Posthorn({
+      ...{ url: service.publicUrl, token: tenant.token, retry: { attempts: 1 } },
+      fetch: async (url, init) =>
+        String(url).endsWith(webhook.id)
+          ? Response.json({ code: 'unavailable', detail: 'Later.' }, { status: 503 })
+          : fetch(url, init),
+    });
+    const explain = tools.find(({ name }) => name === 'explain_delivery')!;
+    const answer = explain.run({ posthorn } as Connection, { delivery_id: delivery.id });
+    await expect(answer).rejects.toMatchObject({ status: 503 });
   });
 
   test('reads events, types, webhooks and deliveries', async () => {

@@ -275,15 +275,26 @@ describe('trigger', () => {
   test.each([
     ['invoice.payed', ' Did you mean invoice.paid?'],
     ['order.created', ''],
-  ])('suggests a similar type for an unknown one, with and without a login: %s', async (type, suggestion) => {
-    const service = await sharedService();
-    const { token } = await newTenant(service);
-    for (const more of [{}, { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: token }])
-      expect(await run(['trigger', type, '--to', 'http://127.0.0.1:1'], { ...env, ...more })).toMatchObject({
+  ])(
+    'suggests a similar type for an unknown one, and says if the service was not asked: %s',
+    async (type, suggestion) => {
+      const service = await sharedService();
+      const { token } = await newTenant(service);
+      const args = ['trigger', type, '--to', 'http://127.0.0.1:1'];
+      const login = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: token };
+      expect(await run(args, { ...env, ...login })).toMatchObject({
         code: 1,
         stderr: `There is no event type '${type}'.${suggestion} Run posthorn types to list them.\n`,
       });
-  });
+      expect(await run(args, env)).toMatchObject({
+        code: 1,
+        stderr:
+          `'${type}' is not a built-in event type.${suggestion} The service may have it, but could not be asked. ` +
+          'There is no token for http://127.0.0.1:7400. Run posthorn login --url http://127.0.0.1:7400, ' +
+          'or set POSTHORN_TOKEN.\n',
+      });
+    },
+  );
 
   test('reports what a failing receiver said', async () => {
     const receiver = await startReceiver({ onDelivery: { status: 401, body: 'bad signature' } });

@@ -6,6 +6,7 @@ import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.j
 import { memberOf, withValue } from '../json-text.js';
 import { signingSecret } from '../listen-state.js';
 import { json } from '../listing.js';
+import { suggestionFor } from '../parser.js';
 import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
 import { newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
@@ -103,8 +104,12 @@ async function sampleOf(context: Context, now: Date): Promise<string> {
 
 async function servedSample(context: Context): Promise<string> {
   const { argument } = context;
-  const connection = await connect(context).catch(() => {
-    throw unknownType(argument, sampleTypes);
+  const connection = await connect(context).catch((error) => {
+    if (!(error instanceof CommandFailure)) throw error;
+    throw new CommandFailure(
+      `'${argument}' is not a built-in event type.${suggestionFor(argument, sampleTypes)} ` +
+        `The service may have it, but could not be asked. ${error.message}`,
+    );
   });
   const types = await connection.posthorn.eventTypes.list().all();
   const found = types.find(({ type }) => type === argument);
