@@ -33,6 +33,13 @@ export class Metrics {
     buckets: secondsBuckets,
     registers: [this.registry],
   });
+  /** Has no route: a series that appears only with the first error would hide that error from an alert. */
+  readonly #internalErrors = new Counter({
+    name: 'posthorn_internal_errors_total',
+    help: 'HTTP requests that failed with 500',
+    labelNames: ['listener'],
+    registers: [this.registry],
+  });
   readonly settlementSize = new Histogram({
     name: 'posthorn_settlement_batch_size',
     help: 'Outcomes written in one commit',
@@ -138,8 +145,11 @@ export class Metrics {
   }
 
   observeRequests(listener: string) {
-    return (route: string, method: string, status: number, seconds: number) =>
+    this.#internalErrors.inc({ listener }, 0);
+    return (route: string, method: string, status: number, seconds: number) => {
       this.requestSeconds.observe({ listener, method, route, status }, seconds);
+      if (status === 500) this.#internalErrors.inc({ listener });
+    };
   }
 }
 

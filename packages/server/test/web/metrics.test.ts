@@ -47,6 +47,15 @@ test('whatever a receiver returns, a failed attempt is counted under one of a fi
   });
 });
 
+test('requests that fail with 500 are counted from 0, so that an alert sees the first one', async () => {
+  const metrics = new Metrics();
+  const onFinished = metrics.observeRequests('public');
+  const series = '\nposthorn_internal_errors_total{listener="public"}';
+  expect(await metrics.registry.metrics()).toContain(`${series} 0\n`);
+  for (const status of [200, 404, 500, 503]) onFinished('/v1/events', 'GET', status, 0.001);
+  expect(await metrics.registry.metrics()).toContain(`${series} 1\n`);
+});
+
 test('a gauge that cannot be read shows no old value', async () => {
   const metrics = new Metrics();
   let read: () => Promise<Record<string, number>> = async () => ({ a: 1 });
