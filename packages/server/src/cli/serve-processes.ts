@@ -23,7 +23,10 @@ export async function serveProcesses({ config, env, terminal }: OperatorContext)
   const processes = config.processes ?? 1;
   const logger = createLogger(config, terminal, supervisorNumber);
   for (const warning of unknownSettings(env)) logger.warn(warning);
-  let restart: () => void = () => undefined;
+  let isRestartWanted = false;
+  let restart = () => {
+    isRestartWanted = true;
+  };
   const stopped = stopSignal(logger, terminal.isInteractive, () => restart());
   const embedded = config.databaseUrl === undefined ? await openOwnDatabase(config.dataDir) : undefined;
   const supervisor = new Supervisor({ processes, logger, target: embedded?.connection });
@@ -42,6 +45,8 @@ export async function serveProcesses({ config, env, terminal }: OperatorContext)
     );
     if (!embedded && consoleLink) logger.info(`console at ${consoleLink()}`);
     restart = () => void supervisor.restart();
+    // A process that is already running may have loaded the code that was on disk before the signal.
+    if (isRestartWanted) restart();
   };
   const running = supervisor.start().then(greet);
   let end: NodeJS.Signals | ProcessesFailed;

@@ -18,17 +18,21 @@ let recorded = 0;
 
 beforeAll(async () => {
   directory = await preparedDirectory();
-  service = new Posthorn(['serve', '--processes', '2'], {
-    POSTHORN_DATA_DIR: directory,
-    POSTHORN_PORT: '0',
-    POSTHORN_PLATFORM_PORT: '0',
-    POSTHORN_RATE_LIMIT_READS: String(readsMax),
-  });
+  service = start();
   publicUrl = (await service.until(/public API listening on (http:[^"\s]+)/))[1] ?? '';
   platformUrl = (await service.until(/platform listener listening on (http:[^"\s]+)/))[1] ?? '';
   await service.until(/Posthorn is ready/);
   platformToken = (await readFile(join(directory, 'platform-token'), 'utf8')).trim();
 });
+
+function start(): Posthorn {
+  return new Posthorn(['serve', '--processes', '2'], {
+    POSTHORN_DATA_DIR: directory,
+    POSTHORN_PORT: '0',
+    POSTHORN_PLATFORM_PORT: '0',
+    POSTHORN_RATE_LIMIT_READS: String(readsMax),
+  });
+}
 
 /** Sends one request, on a new connection unless there is an agent. Returns its status and text. */
 async function send(url: string, token: string, body?: unknown, agent?: Agent) {
@@ -129,3 +133,10 @@ test('SIGTERM drains and ends all of them, and the server stops with the service
   expect(await serverPid(directory)).toBeUndefined();
   for (const process of [0, 1, 2]) expect(stdout).toMatch(new RegExp(`"process":${process},"msg":"stopped"`));
 });
+
+test('SIGHUP while they are starting restarts them as soon as all of them are running', async () => {
+  const starting = start();
+  await starting.until(/public API listening/);
+  starting.kill('SIGHUP');
+  await starting.until(/"all processes are running"[\s\S]*"all processes were restarted"/);
+}, 60_000);
