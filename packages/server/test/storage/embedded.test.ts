@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, readdirSync } from 'node:fs';
-import { cp, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -129,6 +129,66 @@ describe('a data directory', () => {
       /^The database in \S+ was written by PostgreSQL 17; the embedded version is 18\..*\n$/,
     );
     expect(await readFile(versionFile, 'utf8')).toBe('17\n');
+  });
+});
+
+describe('a data directory whose database is elsewhere', () => {
+  let place: string;
+  let original: string;
+  let home: string;
+  beforeAll(async () => {
+    place = await dataDirectory();
+    original = join(place, 'original');
+    home = await copyOf(directory);
+    await mkdir(original);
+    await writeFile(join(original, 'database-directory'), `${home}\n`);
+    await createToken(original, 'ORG-a');
+  });
+  const listed = (directory: string) => command(['token', 'list'], { POSTHORN_DATA_DIR: directory });
+
+  test('is refused if it is a copy, because it would use the database of the original', async () => {
+    const copy = join(place, 'copy');
+    await cp(original, copy, { recursive: true });
+    const { code, stderr } = await listed(copy);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        `The data directory ${copy} is a copy of ${original}: ${copy}/database-directory says that the database is ` +
+        `in ${home}, which the original uses. To use the copy, copy that directory as well, and write the path of ` +
+        'its copy to the file.\n',
+    });
+  });
+
+  test('can be copied together with its database', async () => {
+    const copy = join(place, 'whole');
+    await cp(original, copy, { recursive: true });
+    await writeFile(join(copy, 'database-directory'), `${await copyOf(home)}\n`);
+    await createToken(copy, 'ORG-b');
+    expect(await organizationsIn(copy)).toEqual(['ORG-a', 'ORG-b']);
+    expect(await organizationsIn(original)).toEqual(['ORG-a']);
+  });
+
+  test('keeps its database if it is moved, or used through a link', async () => {
+    const [linked, moved] = [join(place, 'linked'), join(place, 'moved')];
+    await symlink(original, linked);
+    expect(await organizationsIn(linked)).toEqual(['ORG-a']);
+    await rename(original, moved);
+    expect(await organizationsIn(moved)).toEqual(['ORG-a']);
+    await rename(moved, original);
+  });
+
+  test('is refused without its database, instead of getting an empty one', async () => {
+    const [alone, lost] = [join(place, 'alone'), join(place, 'lost')];
+    await mkdir(alone);
+    await writeFile(join(alone, 'database-directory'), `${lost}\n`);
+    const { code, stderr } = await listed(alone);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        `${alone}/database-directory says that the database is in ${lost}, but that directory does not exist. ` +
+        'Restore it, or write its new path to the file.\n',
+    });
+    expect(existsSync(lost)).toBe(false);
   });
 });
 

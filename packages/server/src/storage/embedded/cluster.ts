@@ -1,30 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  chmod,
-  chown,
-  link,
-  lstat,
-  mkdir,
-  open,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Account,
-  canReach,
-  directoryForAccount,
-  makeReachable,
-  unprivilegedAccount,
-} from './account.js';
+import { type Account, unprivilegedAccount } from './account.js';
 import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
+import { clusterHome } from './cluster-home.js';
 import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
 
 /** The files of a cluster and how to connect to its server. */
@@ -67,38 +50,6 @@ export async function openCluster(dataDir: string, overTcp = process.platform ==
   const cluster = { pgdata, logFile: join(base, 'postgres.log'), account, password };
   if (!(await hasCluster(pgdata))) await initialize(cluster);
   return cluster;
-}
-
-/**
- * Returns the data directory, unless we are root and PostgreSQL's account cannot reach it. In that case, it returns a
- * directory that the account can reach, and stores its path in `database-directory`.
- */
-async function clusterHome(base: string): Promise<string> {
-  const pointer = join(base, 'database-directory');
-  const remembered = (await readFile(pointer, 'utf8').catch(() => '')).trim();
-  if (remembered) return remembered;
-  const account = await unprivilegedAccount(join(base, 'postgres'));
-  if (!account || canReach(account, base)) return base;
-  const home = join(await directoryForAccount(account), `data-${randomBytes(8).toString('hex')}`);
-  await makeReachable(home, 0o711);
-  return rememberFirst(pointer, home);
-}
-
-/** Stores the path of a new home, unless another process was faster. Returns the path that is stored. */
-async function rememberFirst(pointer: string, home: string): Promise<string> {
-  const draft = `${pointer}.draft-${process.pid}`;
-  await writeFile(draft, `${home}\n`);
-  try {
-    // Unlike a write, a link never exposes an empty file, and it fails if the file already exists.
-    await link(draft, pointer);
-    return home;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    await rm(home, { recursive: true });
-    return (await readFile(pointer, 'utf8')).trim();
-  } finally {
-    await rm(draft);
-  }
 }
 
 async function hasCluster(pgdata: string): Promise<boolean> {
