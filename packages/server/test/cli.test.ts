@@ -283,10 +283,30 @@ describe.concurrent('failure is one line and exit code 1:', () => {
 
   test('an embedded database whose directory cannot be created', () =>
     expectFailure(
-      ['token', 'list'],
+      ['migrate'],
       { POSTHORN_DATA_DIR: '/dev/null/data' },
       /^The directory of the embedded database cannot be created: .*mkdir.* POSTHORN_DATA_DIR .* DATABASE_URL\.$/m,
     ));
+
+  test.each([
+    'status',
+    'token list',
+    'token create --organization ORG-1',
+    'audit list',
+    'audit verify',
+    'events list --organization ORG-1',
+  ])('%s, without a database: no command that works on one creates it', async (line) => {
+    const place = await dataDirectory('data');
+    await expectFailure(
+      line.split(' '),
+      { POSTHORN_DATA_DIR: place },
+      new RegExp(
+        `^There is no database in ${place}\\. Run the command .* POSTHORN_DATA_DIR or DATABASE_URL\\.$`,
+        'm',
+      ),
+    );
+    expect(existsSync(place)).toBe(false);
+  });
 
   test('an unknown token', () =>
     expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the ID TOK-unknown\./));
@@ -345,6 +365,20 @@ test('migrate applies missing files and reports them, then reports that there is
     stdout: 'Nothing to apply: the database is up to date.\n',
     stderr: '',
   });
+});
+
+test('migrate names the embedded database if settings of production are given, but no DATABASE_URL', async () => {
+  const directory = await preparedDirectory();
+  const production = {
+    POSTHORN_DATA_DIR: directory,
+    POSTHORN_PLATFORM_TOKEN: 'a-platform-token-of-the-tests',
+  };
+  const { stdout } = await command(['migrate'], production);
+  expect(linesOf(stdout)).toEqual([
+    `DATABASE_URL is not set: using the embedded database in ${directory}.`,
+    'Nothing to apply: the database is up to date.',
+  ]);
+  expect(JSON.parse((await command(['migrate', '--json'], production)).stdout)).toEqual({ applied: [] });
 });
 
 describe('token', () => {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
@@ -6,6 +7,7 @@ import { connectionsOf, requestConnections } from '../membership.js';
 import { Database } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { isConnectFailure, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import { hasDatabase } from '../storage/embedded/cluster.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { compareSchema } from '../storage/migrate.js';
 import { locksOf } from '../storage/partitions.js';
@@ -88,6 +90,15 @@ function usesDirectory({ databaseUrl, secretKeys, platformToken }: Config): bool
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {
+  if (config.databaseUrl === undefined && !(await hasDatabase(config.dataDir))) {
+    yield warning(
+      'database',
+      `there is none in ${resolve(config.dataDir)} yet; posthorn serve creates it`,
+      'If the service already has a database, run the command in the directory of the service, or set ' +
+        'POSTHORN_DATA_DIR or DATABASE_URL.',
+    );
+    return;
+  }
   const embedded =
     config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
   const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };

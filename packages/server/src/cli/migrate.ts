@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { json } from 'posthorn';
 import type { BlockingSession } from '../storage/blocking-session.js';
 import { Database } from '../storage/database.js';
@@ -12,6 +13,9 @@ export const migrateCommand: OperatorCommand = {
   run: async ({ options, config, terminal }) => {
     const embedded =
       config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
+    // Only production has these settings, so DATABASE_URL may be missing by mistake.
+    if (embedded && (config.secretKeys ?? config.platformToken) !== undefined && !options.json)
+      terminal.line(`DATABASE_URL is not set: using the embedded database in ${resolve(config.dataDir)}.`);
     const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
     const database = new Database(target, 1);
     try {

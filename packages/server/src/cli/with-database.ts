@@ -1,12 +1,15 @@
+import { resolve } from 'node:path';
 import { CommandFailure } from 'posthorn';
 import type { Config } from '../config.js';
 import { Database } from '../storage/database.js';
+import { hasDatabase } from '../storage/embedded/cluster.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated, migrate } from '../storage/migrate.js';
 
 /**
  * Runs `work` on the database, whether or not the service is running. Starts the embedded database if it is not
- * running. Never migrates the database of DATABASE_URL.
+ * running. Never creates a database: in the wrong directory, a command would report on an empty one. Never migrates the
+ * database of DATABASE_URL.
  */
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   if (config.databaseUrl !== undefined) {
@@ -22,6 +25,12 @@ export async function withDatabase<T>(config: Config, work: (database: Database)
     } finally {
       await database.close();
     }
+  }
+  if (!(await hasDatabase(config.dataDir))) {
+    throw new CommandFailure(
+      `There is no database in ${resolve(config.dataDir)}. Run the command in the directory of the service, or set ` +
+        'POSTHORN_DATA_DIR or DATABASE_URL.',
+    );
   }
   const embedded = await openEmbedded(config.dataDir, 'command');
   const database = new Database(embedded.connection, 2);

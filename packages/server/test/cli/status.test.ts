@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { readOverview } from '../../src/storage/overview.js';
 import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
+import { dataDirectory } from '../support/data-directory.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
 import { claimFor, failedOnce, recordFor, settleFor, succeeded, withNode } from '../support/deliveries.js';
 import { platformToken, startTestService } from '../support/service.js';
@@ -181,6 +183,22 @@ describe('doctor', () => {
       detail: '/dev/null/data cannot be created, because /dev/null is not a writable directory',
       remedy: expect.stringContaining('POSTHORN_PLATFORM_TOKEN'),
     });
+  });
+
+  test('creates no database and no key before the first start, and says where it looked', async () => {
+    const place = await dataDirectory('data');
+    const { code, of } = await findings({
+      ...{ DATABASE_URL: '', POSTHORN_SECRET_KEY: '', POSTHORN_DATA_DIR: place },
+    });
+    expect(code).toBe(0);
+    expect(of.database).toMatchObject({
+      state: 'warning',
+      detail: `there is none in ${place} yet; posthorn serve creates it`,
+      remedy: expect.stringContaining('POSTHORN_DATA_DIR or DATABASE_URL'),
+    });
+    expect(of['data directory']).toMatchObject({ state: 'ok', detail: `${place} does not exist yet` });
+    expect(of['secret key']).toBeUndefined();
+    expect(existsSync(place)).toBe(false);
   });
 
   test('reports a user who does not own the tables; other commands say in one line that a permission is missing', async () => {

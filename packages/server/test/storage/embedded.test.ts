@@ -71,7 +71,8 @@ describe('a new data directory', () => {
   beforeAll(async () => {
     created = await dataDirectory('home', 'not', 'yet', 'there');
     await mkdir(dirname(dirname(dirname(created))), { mode: 0o700 });
-    const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath, program];
+    const migrating = 'umask 077; "$0" "$1" migrate >/dev/null && exec "$0" "$@"';
+    const hiding = ['sh', '-c', migrating, process.execPath, program];
     ended = await Promise.all(
       ['ORG-a', 'ORG-b'].map((organization) =>
         posthorn(creation(organization), { POSTHORN_DATA_DIR: created }, hiding),

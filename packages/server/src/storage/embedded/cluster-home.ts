@@ -14,8 +14,7 @@ const ownerName = 'data-directory';
  * directory that the account can reach, and stores its path in `database-directory`.
  */
 export async function clusterHome(base: string): Promise<string> {
-  const pointer = join(base, pointerName);
-  const remembered = await textOf(pointer);
+  const remembered = await rememberedHome(base);
   if (remembered) {
     await claim(remembered, base);
     return remembered;
@@ -24,9 +23,14 @@ export async function clusterHome(base: string): Promise<string> {
   if (!account || canReach(account, base)) return base;
   const fresh = join(await directoryForAccount(account), `data-${randomBytes(8).toString('hex')}`);
   await makeReachable(fresh, 0o711);
-  const home = await rememberFirst(pointer, fresh);
+  const home = await rememberFirst(join(base, pointerName), fresh);
   await claim(home, base);
   return home;
+}
+
+/** Returns the path in `database-directory`, or an empty text if there is none. */
+export function rememberedHome(base: string): Promise<string> {
+  return textOf(join(base, pointerName));
 }
 
 /** Stores the path of a new home, unless another process was faster. Returns the path that is stored. */

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Account, unprivilegedAccount } from './account.js';
 import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
-import { clusterHome } from './cluster-home.js';
+import { clusterHome, rememberedHome } from './cluster-home.js';
 import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
 
 /** The files of a cluster and how to connect to its server. */
@@ -52,8 +52,17 @@ export async function openCluster(dataDir: string, overTcp = process.platform ==
   return cluster;
 }
 
+/** Returns whether a data directory has a database. Creates nothing. */
+export async function hasDatabase(dataDir: string): Promise<boolean> {
+  const base = resolve(dataDir);
+  return hasCluster(join((await rememberedHome(base)) || base, 'postgres'));
+}
+
 async function hasCluster(pgdata: string): Promise<boolean> {
-  const found = await readFile(join(pgdata, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  const found = await readFile(join(pgdata, 'PG_VERSION'), 'utf8').catch((error) => {
+    if (error.code !== 'EACCES') return undefined;
+    throw new EmbeddedUnavailable(`${error.message}. Run the command as the user of the service.`);
+  });
   if (found === undefined) return false;
   if (found.trim() !== '18') {
     throw new EmbeddedUnavailable(
