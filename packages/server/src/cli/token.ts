@@ -14,6 +14,8 @@ import {
 } from '../domain/token.js';
 import { operatorOrigin } from '../operator.js';
 import { createToken, revokeToken } from '../storage/audited-tokens.js';
+import type { Database } from '../storage/database.js';
+import { readCell } from '../storage/relocations.js';
 import { listTokens } from '../storage/tokens.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
@@ -40,9 +42,12 @@ export const tokenCreate: OperatorCommand = {
     json,
   },
   run: async ({ options, config, terminal }) => {
-    const text = newTokenText(config.cell);
     const token = tokenOf(options, Date.now());
-    await withDatabase(config, (database) => createToken(database, token, tokenHash(text), operatorOrigin()));
+    const text = await withDatabase(config, async (database) => {
+      const text = newTokenText(await cellOf(database, config.cell));
+      await createToken(database, token, tokenHash(text), operatorOrigin());
+      return text;
+    });
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -113,6 +118,16 @@ export const tokenRevoke: OperatorCommand = {
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
   },
 };
+
+/** Returns the name for tokens of this cell: the one that its nodes have stored, which may not be set here. */
+async function cellOf(database: Database, given: string | undefined): Promise<string | undefined> {
+  const stored = (await readCell(database))?.name;
+  if (stored !== undefined && given !== undefined && stored !== given)
+    throw new CommandFailure(
+      `The database belongs to the cell ${stored}, not to ${given}. Correct POSTHORN_CELL or DATABASE_URL.`,
+    );
+  return stored ?? given;
+}
 
 function tokenOf(options: Options, nowMs: number): Token {
   const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);

@@ -59,6 +59,16 @@ describe("a cell's name", () => {
     );
   });
 
+  it('is in the tokens that operators create, even if POSTHORN_CELL is not set, but not if it has another name', async () => {
+    const creation = ['token', 'create', '--organization', newOrganization()];
+    const settings = { DATABASE_URL: east.databaseUrl };
+    expect((await command(creation, settings)).stdout).toMatch(/^pht_east\./);
+    expect(await command(creation, { ...settings, POSTHORN_CELL: 'west' })).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: 'The database belongs to the cell east, not to west. Correct POSTHORN_CELL or DATABASE_URL.\n',
+    });
+  });
+
   it('is checked when the database becomes reachable, before a node with another name serves any request', async () => {
     const proxy = await PostgresProxy.open(east.databaseUrl);
     proxy.cut();
