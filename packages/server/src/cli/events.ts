@@ -26,6 +26,7 @@ import type { Order, Position } from '../domain/page.js';
 import type { Database } from '../storage/database.js';
 import { endOfStream, readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent, readNewestEventIds } from '../storage/events.js';
+import { requireHere } from './elsewhere.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
 import { rangeOf } from './range-option.js';
@@ -42,6 +43,7 @@ export const eventsListCommand: OperatorCommand = {
     const rows: Listed[] = [];
     let hasMore = false;
     await withDatabase(config, async (database) => {
+      await requireHere(database, filter.organization_id);
       for await (const page of pagesOf(database, filter, order, limit)) {
         hasMore = page.hasMore;
         if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
@@ -76,6 +78,7 @@ export const eventsGetCommand: OperatorCommand = {
     const organization_id = organizationOf(options) ?? '';
     const earliestMs = earliestReadableMs(Date.now(), config.eventRetentionMs);
     const { id, event } = await withDatabase(config, async (database) => {
+      await requireHere(database, organization_id);
       const id = isWhole('EVT', argument)
         ? argument.toUpperCase()
         : await idWithEnding(database, argument, organization_id, earliestMs);
@@ -111,6 +114,7 @@ export const eventsTailCommand: OperatorCommand = {
     const filter = filterOf(options, config);
     await untilStopped(context, (signal) =>
       withDatabase(config, async (database) => {
+        await requireHere(database, filter.organization_id);
         let position = await endOfStream(database, filter.organization_id);
         if (terminal.isInteractive)
           terminal.line(terminal.paint('dim', `Following ${options.organization}. Press Ctrl-C to stop.`));

@@ -17,6 +17,7 @@ import { createToken, revokeToken } from '../storage/audited-tokens.js';
 import type { Database } from '../storage/database.js';
 import { readCell } from '../storage/relocations.js';
 import { listTokens } from '../storage/tokens.js';
+import { requireHere, writtenHere } from './elsewhere.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
@@ -45,7 +46,10 @@ export const tokenCreate: OperatorCommand = {
     const token = tokenOf(options, Date.now());
     const text = await withDatabase(config, async (database) => {
       const text = newTokenText(await cellOf(database, config.cell));
-      await createToken(database, token, tokenHash(text), operatorOrigin());
+      await writtenHere(
+        token.organization_id,
+        createToken(database, token, tokenHash(text), operatorOrigin()),
+      );
       return text;
     });
     if (options.json) {
@@ -68,7 +72,10 @@ export const tokenList: OperatorCommand = {
   options: { organization: { value: 'ORG-x', description: 'Only tokens of this organization.' }, json },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const tokens = await withDatabase(config, (database) => listTokens(database, organizationId));
+    const tokens = await withDatabase(config, async (database) => {
+      if (organizationId !== undefined) await requireHere(database, organizationId);
+      return listTokens(database, organizationId);
+    });
     if (options.json) {
       terminal.line(JSON.stringify(tokens));
       return;
@@ -110,7 +117,10 @@ export const tokenRevoke: OperatorCommand = {
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
     const revoked = await withDatabase(config, (database) =>
-      revokeToken(database, argument, new Date(), operatorOrigin()),
+      writtenHere(
+        `The organization of ${argument}`,
+        revokeToken(database, argument, new Date(), operatorOrigin()),
+      ),
     );
     if (!revoked)
       throw new CommandFailure(`No token has the ID ${argument}. Run posthorn token list to see the IDs.`);

@@ -84,3 +84,14 @@ export function isTransient(error: unknown): boolean {
     (error instanceof Error && transientCodes.test((error as NodeJS.ErrnoException).code ?? ''))
   );
 }
+
+/** Why `posthorn.require_here` refused a write: the organization lives in another cell, or is moving there. */
+export interface Refusal {
+  cell: string;
+  isMoving: boolean;
+}
+
+export function refusalOf(error: unknown): Refusal | undefined {
+  const { code, detail: cell = '' } = error as { code?: string; detail?: string };
+  return code === 'PH421' || code === 'PH503' ? { cell, isMoving: code === 'PH503' } : undefined;
+}

@@ -2,7 +2,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
 import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
 import { SecretNotDecrypted } from '../domain/secret-box.js';
-import { isCanceled, isConnectFailure, isLockTimeout, isUnreachable } from '../storage/database-errors.js';
+import {
+  isCanceled,
+  isConnectFailure,
+  isLockTimeout,
+  isUnreachable,
+  refusalOf,
+} from '../storage/database-errors.js';
 import { linger } from './linger.js';
 
 /** Part of the context of a lock timeout if the lock is an idempotency key, which the other transaction has used. */
@@ -11,9 +17,6 @@ const lockedKey = /\bevent_keys\b/;
 const outOfResources = /^53/;
 /** PostgreSQL's class of codes for a transaction that it rolled back because of another one, such as a deadlock. */
 const rolledBack = /^40/;
-/** The codes of `posthorn.require_here`. With the first, the detail of the error is the name of the other cell. */
-const elsewhere = 'PH421';
-const moving = 'PH503';
 
 /** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
@@ -27,9 +30,9 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       },
     );
   }
-  const { code = '', detail = '', where = '' } = error as { code?: string; detail?: string; where?: string };
-  if (code === elsewhere) return organizationElsewhere(detail);
-  if (code === moving) return organizationMoving();
+  const { code = '', where = '' } = error as { code?: string; where?: string };
+  const refusal = refusalOf(error);
+  if (refusal) return refusal.isMoving ? organizationMoving() : organizationElsewhere(refusal.cell);
   if (outOfResources.test(code)) {
     return new Problem(
       'unavailable',

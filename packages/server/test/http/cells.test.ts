@@ -189,6 +189,29 @@ describe('an organization that has moved to another cell', () => {
     expect(listed.body.data).toEqual([]);
   });
 
+  it.each([
+    ['moved', /is in the cell west\. Run the command with the DATABASE_URL of that cell\.\n$/],
+    ['left', /is moving to the cell west\. Run the command again when the move has ended\.\n$/],
+  ])('is refused on the command line in one line that names the cell (%s)', async (state, reason) => {
+    const organization_id = newOrganization();
+    const { id } = (await platform(east, 'POST', '/tokens', { organization_id })).body.data;
+    await relocate(east, organization_id, state);
+    const of = `--organization ${organization_id}`;
+    for (const [line, whose] of [
+      [`token create ${of}`, organization_id],
+      [`token list ${of}`, organization_id],
+      [`token revoke ${id}`, `The organization of ${id}`],
+      [`events list ${of}`, organization_id],
+      [`events get EVT-01JAB3C4D5E6F7G8H9J0K1M2N3 ${of}`, organization_id],
+      [`events tail ${of}`, organization_id],
+    ] as const) {
+      const ended = await command(line.split(' '), { DATABASE_URL: east.databaseUrl });
+      expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(reason) });
+      expect(ended.stderr.startsWith(`${whose} is `)).toBe(true);
+      expect(ended.stderr.match(/\n/g)).toHaveLength(1);
+    }
+  });
+
   it('is refused for SQL callers, with a code of its own', async () => {
     const organization_id = newOrganization();
     await relocate(east, organization_id, 'moved');
