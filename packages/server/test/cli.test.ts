@@ -449,6 +449,19 @@ describe('token', () => {
     expect(Object.keys(listed[0])).not.toContain('hash');
   });
 
+  test('list shows the newest tokens up to the limit, and says on a terminal that there are more', async () => {
+    const create = async () =>
+      JSON.parse(await printed('token', 'create', '--organization', 'ORG-many', '--json')).id as string;
+    const [, second, third] = [await create(), await create(), await create()];
+    const line = ['token', 'list', '--organization', 'ORG-many', '--limit'];
+    const listed = linesOf(await printed(...line, '2')).map((row) => row.split('\t')[0]);
+    expect(listed).toEqual([third, second]);
+    expect((await command([...line, '2'], env, 100)).stdout).toContain(
+      'There are more tokens. Raise --limit',
+    );
+    expect((await command([...line, '3'], env, 100)).stdout).not.toContain('There are more');
+  });
+
   test('revoke can be repeated and keeps the first time', async () => {
     const { id } = JSON.parse(await printed('token', 'create', '--organization', 'ORG-twice', '--json'));
     const first = JSON.parse(await printed('token', 'revoke', id, '--json'));

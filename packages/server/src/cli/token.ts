@@ -1,4 +1,13 @@
-import { type Column, CommandFailure, day, json, type Options, UsageError } from 'posthorn';
+import {
+  type Column,
+  CommandFailure,
+  day,
+  json,
+  limitOf,
+  limitOption,
+  type Options,
+  UsageError,
+} from 'posthorn';
 import { parseDurationMs } from '../domain/duration.js';
 import { identifierPattern, kindPattern } from '../domain/identifier.js';
 import {
@@ -16,7 +25,7 @@ import { operatorOrigin } from '../operator.js';
 import { createToken, revokeToken } from '../storage/audited-tokens.js';
 import type { Database } from '../storage/database.js';
 import { readCell } from '../storage/relocations.js';
-import { listTokens } from '../storage/tokens.js';
+import { listTokenPage } from '../storage/tokens.js';
 import { requireHere, writtenHere } from './elsewhere.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
@@ -69,18 +78,26 @@ export const tokenList: OperatorCommand = {
   name: 'token list',
   summary:
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
-  options: { organization: { value: 'ORG-x', description: 'Only tokens of this organization.' }, json },
+  options: {
+    organization: { value: 'ORG-x', description: 'Only tokens of this organization.' },
+    limit: limitOption,
+    json,
+  },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const tokens = await withDatabase(config, async (database) => {
+    const limit = limitOf(options);
+    const found = await withDatabase(config, async (database) => {
       if (organizationId !== undefined) await requireHere(database, organizationId);
-      return listTokens(database, organizationId);
+      return listTokenPage(database, organizationId, undefined, limit + 1);
     });
+    const tokens = found.slice(0, limit);
     if (options.json) {
       terminal.line(JSON.stringify(tokens));
       return;
     }
     terminal.table(columns, tokens);
+    if (terminal.isInteractive && found.length > limit)
+      terminal.line(terminal.paint('dim', 'There are more tokens. Raise --limit or use --organization.'));
   },
 };
 

@@ -54,22 +54,6 @@ export async function findToken(database: Queryable, hash: Buffer): Promise<Foun
   return { token: tokenOf(row), relocation: state === null ? undefined : { state, cell } };
 }
 
-/** Lists tokens, newest first, optionally only those of one organization. */
-export async function listTokens(
-  database: Queryable,
-  organizationId: string | undefined,
-): Promise<readonly Token[]> {
-  const { rows } = await database.query<TokenRow>({
-    text: `
-  select ${columns}
-    from posthorn.tokens
-   where $1::text is null or organization_id = $1
-   order by created_at desc, id desc`,
-    values: [organizationId ?? null],
-  });
-  return rows.map(tokenOf);
-}
-
 export async function readToken(database: Queryable, id: string): Promise<Token | undefined> {
   const { rows } = await database.query<TokenRow>({
     text: `select ${columns} from posthorn.tokens where id = $1`,
@@ -78,10 +62,10 @@ export async function readToken(database: Queryable, id: string): Promise<Token 
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Lists a page of an organization's tokens, newest first, after the token `after`. */
+/** Lists a page of tokens, newest first, after the token `after`, optionally only those of one organization. */
 export async function listTokenPage(
   database: Queryable,
-  organizationId: string,
+  organizationId: string | undefined,
   after: string | undefined,
   limit: number,
 ): Promise<readonly Token[]> {
@@ -89,10 +73,10 @@ export async function listTokenPage(
     text: `
   select ${columns}
     from posthorn.tokens
-   where organization_id = $1 and ($2::text is null or id < $2)
+   where ($1::text is null or organization_id = $1) and ($2::text is null or id < $2)
    order by id desc
    limit $3`,
-    values: [organizationId, after ?? null, limit],
+    values: [organizationId ?? null, after ?? null, limit],
   });
   return rows.map(tokenOf);
 }
