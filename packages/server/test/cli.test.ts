@@ -18,7 +18,7 @@ import { afterFile } from './support/cleanup.js';
 import { ask, event } from './support/client.js';
 import { command, RunningCommand } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
-import { freshDatabase, freshServiceDatabase } from './support/database.js';
+import { changeSettings, freshDatabase, freshServiceDatabase } from './support/database.js';
 import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
 import { recordText } from './support/recording.js';
 import { eventually } from './support/tenant.js';
@@ -328,6 +328,57 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       { DATABASE_URL: url },
       /^The database is not migrated .*posthorn migrate\.$/m,
     );
+  });
+
+  test.each(['lock_timeout', 'statement_timeout', 'read timeout'])(
+    'a database that is too slow: %s',
+    async (limit) => {
+      const { url, database: slow } = await freshDatabase();
+      if (limit !== 'read timeout') await changeSettings(slow, { [limit]: '100ms' });
+      const reason = 'did not respond in time: it is busy, or another session holds a lock';
+      await slow.transaction(async (client) => {
+        await allowPauses(client);
+        await client.query({ text: 'lock table posthorn.schema_files' });
+        const [, , { stdout }] = await Promise.all([
+          expectFailure(
+            ['token', 'list'],
+            { DATABASE_URL: url },
+            new RegExp(`^The database ${reason}\\. Try again\\.$`, 'm'),
+          ),
+          expectFailure(
+            ['organization', 'move', 'ORG-1', '--to', url],
+            env,
+            new RegExp(`^The --to database ${reason}\\. Try again\\.$`, 'm'),
+          ),
+          command(['doctor', '--json'], { DATABASE_URL: url }),
+        ]);
+        expect(stdout).toContain(`{"check":"database","state":"problem","detail":"${reason}"`);
+      });
+    },
+  );
+
+  test('a database that cannot do it for the moment', async () => {
+    const { url, database: failing } = await freshDatabase();
+    const expectReason = (reason: string) =>
+      expectFailure(
+        ['token', 'create', '--organization', 'ORG-1'],
+        { DATABASE_URL: url },
+        new RegExp(
+          `^The database could not run the command: ${reason}\\. Try again\\. .*posthorn doctor\\.$`,
+          'm',
+        ),
+      );
+    await failing.query({
+      text: `
+  create function deadlock() returns trigger language plpgsql as $$
+  begin raise exception 'deadlock detected' using errcode = '40P01'; end $$`,
+    });
+    await failing.query({
+      text: 'create trigger deadlock before insert on posthorn.tokens execute function deadlock()',
+    });
+    await expectReason('deadlock detected');
+    await changeSettings(failing, { default_transaction_read_only: 'on' });
+    await expectReason('cannot execute .* in a read-only transaction');
   });
 
   test('a port in use', async () => {

@@ -6,7 +6,7 @@ import { openSecretBox } from '../keys.js';
 import { connectionsOf, requestConnections } from '../membership.js';
 import { Database } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
-import { isConnectFailure, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { hasDatabase } from '../storage/embedded/cluster.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { compareSchema } from '../storage/migrate.js';
@@ -21,6 +21,7 @@ import {
   fine,
   problem,
   restoreKey,
+  slow,
   warning,
   webhooksText,
 } from './finding.js';
@@ -106,9 +107,11 @@ async function* database(config: Config): AsyncGenerator<Finding> {
   try {
     yield* aboutDatabase(pool, config, embedded !== undefined);
   } catch (error) {
-    if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
-    const remedy = tlsAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
-    yield problem('database', `cannot connect: ${reasonOf(error as Error)}`, remedy);
+    if (isTooSlow(error)) yield slow('database');
+    else if (isUnreachable(error) || isConnectFailure(error)) {
+      const remedy = tlsAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
+      yield problem('database', `cannot connect: ${reasonOf(error as Error)}`, remedy);
+    } else throw error;
   } finally {
     await pool.close();
     await embedded?.close();

@@ -7,6 +7,9 @@ import { needsDirectory } from '../keys.js';
 export const restoreKey =
   'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
 
+/** What happened to a statement that took too long. */
+export const tooSlow = 'did not respond in time: it is busy, or another session holds a lock';
+
 export function webhooksText(count: number): string {
   return `${count} ${count === 1 ? 'webhook' : 'webhooks'}`;
 }
@@ -30,6 +33,11 @@ export function warning(check: string, detail: string, remedy: string): Finding 
 
 export function problem(check: string, detail: string, remedy: string): Finding {
   return { check, state: 'problem', detail, remedy };
+}
+
+/** Reports that a statement of a check took too long. */
+export function slow(check: string): Finding {
+  return problem(check, tooSlow, 'Wait until it is less busy, or end the session that holds the lock.');
 }
 
 /** Checks that a service can listen on an address, or that Posthorn listens there already. */

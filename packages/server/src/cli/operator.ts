@@ -2,10 +2,19 @@ import { type Command, CommandFailure, type Context, type Section, UsageError } 
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
 import { DataDirectoryUnusable } from '../keys.js';
 import { ProcessesFailed } from '../processes/failure.js';
-import { isConnectFailure, isForbidden, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import {
+  isConnectFailure,
+  isForbidden,
+  isRefusedWrite,
+  isTooSlow,
+  isTransient,
+  isUnreachable,
+  reasonOf,
+} from '../storage/database-errors.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
 import { IncompatibleDatabase, MigrationFailed } from '../storage/migrate.js';
+import { tooSlow } from './finding.js';
 import { tlsAdvice } from './tls-advice.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
@@ -82,7 +91,8 @@ export function failureOf(error: unknown): unknown {
     error instanceof IncompatibleDatabase ||
     error instanceof MigrationFailed;
   if (isExpected) return new CommandFailure(error.message);
-  if (isUnreachable(error) || isConnectFailure(error)) {
+  if (isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
+  if (!isRefusedWrite(error) && (isUnreachable(error) || isConnectFailure(error))) {
     const advice =
       tlsAdvice(error, 'DATABASE_URL') ??
       'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
@@ -91,6 +101,10 @@ export function failureOf(error: unknown): unknown {
   if (isForbidden(error))
     return new CommandFailure(
       `The user in DATABASE_URL lacks a permission: ${reasonOf(error as Error)}. Run posthorn doctor to see what to do.`,
+    );
+  if (isTransient(error))
+    return new CommandFailure(
+      `The database could not run the command: ${reasonOf(error as Error)}. Try again. If that does not help, run posthorn doctor.`,
     );
   return error;
 }

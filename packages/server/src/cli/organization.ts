@@ -10,10 +10,11 @@ import { abortMove } from '../relocation-abort.js';
 import { RelocationRefused } from '../relocation-refused.js';
 import type { Reencrypt } from '../storage/arrivals.js';
 import { Database } from '../storage/database.js';
-import { isConnectFailure, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { isDatabaseUrl } from '../storage/database-url.js';
 import { isMigrated } from '../storage/migrate.js';
 import { MoveTakenOver } from '../storage/relocations.js';
+import { tooSlow } from './finding.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
 import { tlsAdvice } from './tls-advice.js';
 import { withDatabase } from './with-database.js';
@@ -78,6 +79,7 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
 }
 
 function refuseTarget(error: unknown): never {
+  if (isTooSlow(error)) throw new CommandFailure(`The --to database ${tooSlow}. Try again.`);
   if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
   const advice = tlsAdvice(error, '--to') ?? 'Check the URL, and that PostgreSQL is running there.';
   throw new CommandFailure(`Cannot connect to the --to database: ${reasonOf(error as Error)}. ${advice}`);

@@ -40,6 +40,9 @@ const transientCodes = /^(40|53000|53100|55P03|57014|58030)/;
 const driverMessages =
   /timeout exceeded when trying to connect|Query read timeout|Connection terminated|connection error and is not queryable|Client was closed/;
 
+/** The driver's message when the time limit of a statement expires. */
+export const timedOut = 'Query read timeout';
+
 /** Returns whether an error means that the database is unreachable, not that the statement is wrong. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -69,6 +72,11 @@ export function isLockTimeout(error: unknown): boolean {
 /** Returns whether the server canceled the statement, because it exceeded `statement_timeout` or someone asked for it. */
 export function isCanceled(error: unknown): boolean {
   return (error as { code?: string }).code === '57014';
+}
+
+/** Returns whether a statement took too long, on a database that is reachable. */
+export function isTooSlow(error: unknown): boolean {
+  return error instanceof Error && (error.message === timedOut || isLockTimeout(error) || isCanceled(error));
 }
 
 /** Returns whether the user may not do what the statement does. */

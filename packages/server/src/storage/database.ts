@@ -2,7 +2,13 @@ import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
 import { markReported } from '../signals/reported.js';
 import { cancelStatement } from './cancel.js';
-import { isOutOfSpace, isRefusedWrite, isUnreachable, noteConnectFailure } from './database-errors.js';
+import {
+  isOutOfSpace,
+  isRefusedWrite,
+  isUnreachable,
+  noteConnectFailure,
+  timedOut,
+} from './database-errors.js';
 import type { Reachability } from './reachability.js';
 import { SessionClient } from './session-client.js';
 
@@ -51,8 +57,6 @@ export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDel
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 };
-/** The driver's message when `queryMs` expires. */
-const timedOut = 'Query read timeout';
 
 /** Statements rely on a new snapshot each, whatever the default of the database is. */
 const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
