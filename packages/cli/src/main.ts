@@ -32,7 +32,7 @@ export async function main(
   { stdin = process.stdin, stdout, stderr, stop }: Streams = process,
   loadOperators: LoadOperators = installedOperators,
 ): Promise<number> {
-  const terminal = new Terminal(stdout, env);
+  const terminal = new Terminal(stdout, stderr, env);
   let running: Command | undefined;
   try {
     const [first] = argv;

@@ -9,6 +9,7 @@ export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number
 /** Writes the output of a command: colors and aligned tables in a terminal, tab-separated lines in a pipe. */
 export class Terminal {
   readonly #out: Output;
+  readonly #errors: Output;
   readonly #colors: boolean;
   readonly isInteractive: boolean;
   /** Whether to exit when the reader closes the pipe. True for commands that only print, false for a service. */
@@ -17,8 +18,9 @@ export class Terminal {
   /** The color sequences that `paint` has used. */
   readonly #painted = new Set<string>();
 
-  constructor(out: Output, env: Record<string, string | undefined>) {
+  constructor(out: Output, errors: Output, env: Record<string, string | undefined>) {
     this.#out = out;
+    this.#errors = errors;
     this.isInteractive = out.isTTY === true;
     this.#colors = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
     // The reader may go away: `posthorn events list | head`, a restarted log collector, or (EIO) a closed
@@ -47,6 +49,12 @@ export class Terminal {
   line(text = ''): void {
     this.status('');
     this.#out.write(`${escaped(text, this.#painted)}\n`);
+  }
+
+  /** Prints a line for people to standard error, so that standard output contains only the result. */
+  note(text: string): void {
+    this.status('');
+    this.#errors.write(`${escaped(text)}\n`);
   }
 
   /** Shows a progress line until the next one replaces it. Prints nothing in a pipe. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, request, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verify } from '@posthorn/receiver';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -26,14 +26,21 @@ beforeAll(async () => {
 });
 const json = async (...args: string[]) => JSON.parse(await printed(...args, '--json'));
 
-/** Starts a proxy that calls `lose` instead of passing on the response to the first POST, and returns its URL. */
-async function proxyLosing(lose: (response: ServerResponse) => void): Promise<string> {
-  let isLost = false;
+/**
+ * Starts a proxy that calls `lose` instead of passing on the responses to some requests, by default to the first POST.
+ * Returns its URL.
+ */
+async function proxyLosing(
+  lose: (response: ServerResponse) => void,
+  isLost: (request: IncomingMessage, lost: number) => boolean = ({ method }, lost) =>
+    method === 'POST' && lost === 0,
+): Promise<string> {
+  let lost = 0;
   const proxy = createServer((inside, response) => {
     const { method, headers, url = '/' } = inside;
     const outside = request(new URL(url, service.publicUrl), { method, headers }, (answer) => {
-      if (method === 'POST' && !isLost) {
-        isLost = true;
+      if (isLost(inside, lost)) {
+        lost += 1;
         answer.resume().on('end', () => lose(response));
         return;
       }
@@ -412,13 +419,68 @@ describe('deliveries', () => {
     const from = new Date().toISOString();
     const recorded = [await tenant.record(), await tenant.record()];
     await tenant.settled(webhook, 2);
-    const replay = await json('deliveries', 'replay', '--webhook', webhook.id, '--from', from);
-    expect(replay).toMatchObject({ status: 'done', done: 2 });
+    const command = ['deliveries', 'replay', '--webhook', webhook.id, '--from', from, '--json'];
+    const { code, stdout, stderr } = await run(command, env);
+    const replay = JSON.parse(stdout);
+    expect({ code, replay }).toMatchObject({ code: 0, replay: { status: 'done', done: 2 } });
+    expect(stderr).toBe(`${replay.id} is running: 0 of 2 events. It continues even if this command ends.\n`);
     await eventually(
       async () => receiver.deliveries.all.length,
       (count) => count === 4,
     );
     expect(recorded).toHaveLength(2);
+  });
+
+  describe.each([
+    ['replay', /^(RPL-\w+) is running: /],
+    ['redeliver', /^Redelivering invoice\.paid EVT-\w+ as (WDLV-\w+)\.\n/],
+  ])('%s', (what, started) => {
+    /** Runs the command through a proxy that loses some responses. */
+    async function runLosing(flags: readonly string[], ...losing: Parameters<typeof proxyLosing>) {
+      const own = await newTenant(service);
+      const { webhook } = await own.connect();
+      await own.record();
+      const [{ id }] = await own.settled(webhook);
+      const ownEnv = { POSTHORN_URL: await proxyLosing(...losing), POSTHORN_TOKEN: own.token };
+      const given = what === 'replay' ? ['--webhook', webhook.id, '--from', '2026-01-01'] : [id];
+      return run(['deliveries', what, ...given, ...flags], ownEnv);
+    }
+    const isPoll = ({ method, url = '' }: IncomingMessage) =>
+      method === 'GET' && /\/(replays|deliveries)\/\w/.test(url);
+
+    test.each([[[]], [['--json']]])(
+      '%j says what was started before it waits, and that it continues if the progress cannot be read',
+      async (flags) => {
+        const refuse = (response: ServerResponse) =>
+          response.writeHead(403).end(JSON.stringify({ code: 'forbidden', detail: 'Not allowed.' }));
+        const { code, stdout, stderr } = await runLosing(flags, refuse, isPoll);
+        expect(code).toBe(1);
+        const [line, id] = started.exec(flags.length > 0 ? stderr : stdout) ?? [];
+        expect(line, stdout + stderr).toBeDefined();
+        expect(stderr).toContain('Not allowed.\n');
+        expect(stderr).toContain(`${id} was started and continues.`);
+        expect(stderr).toMatch(/ Run posthorn deliveries (list --webhook WHK|get WDLV)-\w+ to see /);
+      },
+    );
+
+    test('goes on if the service does not respond for longer than a request is repeated', async () => {
+      const lose = (response: ServerResponse) => response.writeHead(502).end();
+      const { code } = await runLosing([], lose, (request, lost) => isPoll(request) && lost < 4);
+      expect(code).toBe(0);
+    });
+
+    test('whose request fails with an unknown outcome says that it may have been started', async () => {
+      const { code, stdout, stderr } = await runLosing([], (response) =>
+        response
+          .writeHead(503, { 'Retry-After': '60' })
+          .end(JSON.stringify({ code: 'unavailable', detail: 'No result.' })),
+      );
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /\nThe (replay may have been started|event may be on its way again)\. .* twice\. /,
+      );
+      expect(stderr).toMatch(/ Run posthorn deliveries list --(webhook WHK|event EVT)-\w+ to see /);
+    });
   });
 });
 

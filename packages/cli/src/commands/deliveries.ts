@@ -4,9 +4,11 @@ import { type Connection, connect, connectionOptions } from '../connection.js';
 import { showDelivery } from '../delivery-report.js';
 import { deliveryStates, isHeld, queryOf, stateOf } from '../delivery-state.js';
 import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { progressOf } from '../polling.js';
 import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
+import { uncertain } from '../uncertain.js';
 
 const argument = {
   name: 'id',
@@ -143,10 +145,18 @@ export const deliveriesRedeliver: Command = {
     const { options, terminal, argument } = context;
     const connection = await connect(context);
     const given = await findDelivery(connection, argument);
-    const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
+    const { id } = await connection.posthorn.deliveries
+      .redeliver(given.webhook_id, given.id)
+      .catch((error) => {
+        const maybe = 'The event may be on its way again. A second request could deliver it twice.';
+        const look = `Run posthorn deliveries list --event ${given.event_id} to see its deliveries.`;
+        throw uncertain(error, deliveriesRedeliver, `${maybe} ${look}`);
+      });
     // A delivery that is attempted again keeps its ID and gets one more attempt.
     const attemptsBefore = id === given.id ? given.attempts : 0;
-    if (!options.json) terminal.line(`Redelivering ${given.event_type} ${given.event_id} as ${id}.`);
+    const started = `Redelivering ${given.event_type} ${given.event_id} as ${id}.`;
+    if (!options.json) terminal.line(started);
+    else if (!options['no-wait']) terminal.note(started);
     if (options['no-wait']) {
       if (options.json) terminal.line(JSON.stringify({ id }));
       return;
@@ -185,7 +195,11 @@ async function attempted(
   attemptsBefore: number,
 ) {
   for (;;) {
-    const delivery = await posthorn.deliveries.get(webhook_id, id);
+    const delivery = await progressOf(
+      terminal,
+      () => posthorn.deliveries.get(webhook_id, id),
+      `The delivery ${id} was started and continues. Run posthorn deliveries get ${id} to see its result.`,
+    );
     if (delivery.attempts > attemptsBefore || delivery.final) return delivery;
     if (isHeld(delivery))
       throw new CommandFailure(

@@ -3,8 +3,10 @@ import type { Replay } from '@posthorn/client';
 import { type Command, CommandFailure } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { json, rangeOptions } from '../listing.js';
+import { progressOf } from '../polling.js';
 import { webhookId } from '../short-id.js';
 import type { Terminal } from '../terminal.js';
+import { uncertain } from '../uncertain.js';
 
 const pollMs = 400;
 const barWidth = 30;
@@ -38,16 +40,31 @@ export const deliveriesReplay: Command = {
     const connection = await connect(context);
     const { posthorn, texts } = connection;
     const webhook = await webhookId(connection, options.webhook ?? '');
-    let replay = await posthorn.webhooks.replay(webhook, {
+    const request = {
       from: options.from ?? '',
       to: options.to ?? new Date().toISOString(),
       ...(options.events !== undefined && { event_types: options.events.split(',') }),
       ...(options['only-failed'] && { only_failed: true }),
+    };
+    const look = `Run posthorn deliveries list --webhook ${webhook} to see the deliveries.`;
+    let replay = await posthorn.webhooks.replay(webhook, request).catch((error) => {
+      const maybe = 'The replay may have been started. A second one would deliver the events twice.';
+      throw uncertain(error, deliveriesReplay, `${maybe} ${look}`);
     });
+    const { id } = replay;
+    if (replay.status === 'running' && !options['no-wait']) {
+      const started = `${summary(replay)} It continues even if this command ends.`;
+      if (options.json) terminal.note(started);
+      else terminal.line(started);
+    }
     while (replay.status === 'running' && !options['no-wait']) {
       terminal.status(bar(replay, terminal));
       await delay(pollMs);
-      replay = await posthorn.webhooks.getReplay(webhook, replay.id);
+      replay = await progressOf(
+        terminal,
+        () => posthorn.webhooks.getReplay(webhook, id),
+        `The replay ${id} was started and continues. A second one would deliver the events twice. ${look}`,
+      );
     }
     if (options.json) terminal.line(texts.of(replay));
     else terminal.line(summary(replay));

@@ -1,13 +1,13 @@
-import { type ChangeWebhookRequest, PosthornError } from '@posthorn/client';
-import { type Command, CommandFailure, type Context, type Options, UsageError } from '../command.js';
+import type { ChangeWebhookRequest } from '@posthorn/client';
+import { type Command, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { failureText } from '../failure.js';
 import { withValue } from '../json-text.js';
 import { json } from '../listing.js';
 import { requireConfirmation } from '../prompt.js';
 import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
 import type { Terminal } from '../terminal.js';
+import { uncertain } from '../uncertain.js';
 import {
   activating,
   isAhead,
@@ -63,7 +63,8 @@ export const webhooksCreate: Command = {
     };
     const webhook = await posthorn.webhooks.create(request).catch((error) => {
       const maybe = `The webhook may have been created, with the secret ${secret.text}.`;
-      throw uncertain(error, webhooksCreate, secret, `${maybe} Run posthorn webhooks list to check.`);
+      if (!secret.isGenerated) throw error;
+      throw uncertain(error, webhooksCreate, `${maybe} Run posthorn webhooks list to check.`);
     });
     if (options.json) {
       terminal.line(withSecret(texts.of(webhook), secret));
@@ -140,7 +141,8 @@ export const webhooksRotate: Command = {
     const webhook = await connection.posthorn.webhooks.rotateSecret(id, request).catch((error) => {
       const maybe = `The secret may have been replaced with ${secret.text}.`;
       const next = `Run posthorn webhooks get ${id} --json to check: previous_secret_until shows the last rotation.`;
-      throw uncertain(error, webhooksRotate, secret, `${maybe} ${next}`);
+      if (!secret.isGenerated) throw error;
+      throw uncertain(error, webhooksRotate, `${maybe} ${next}`);
     });
     if (options.json) {
       terminal.line(withSecret(connection.texts.of(webhook), secret));
@@ -193,14 +195,6 @@ function secretField(
 
 function withSecret(webhook: string, { text, isGenerated }: Secret): string {
   return (isGenerated && withValue(webhook, ['secret'], JSON.stringify(text))) || webhook;
-}
-
-/** Returns the error of a request. If the request may have taken effect nevertheless, adds what to know about it. */
-function uncertain(error: unknown, command: Command, { isGenerated }: Secret, note: string): unknown {
-  if (!isGenerated || !(error instanceof PosthornError)) return error;
-  const isRunning = error.code === 'idempotency_in_progress';
-  if (!isRunning && error.status !== 0 && error.status < 500) return error;
-  return new CommandFailure(`${failureText(error, command)}\n${note}`);
 }
 
 function changeOf({ lists }: Context, options: Options): ChangeWebhookRequest {
