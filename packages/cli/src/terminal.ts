@@ -12,8 +12,10 @@ export class Terminal {
   readonly #errors: Output;
   readonly #colors: boolean;
   readonly isInteractive: boolean;
-  /** Whether to exit when the reader closes the pipe. True for commands that only print, false for a service. */
+  /** Whether to exit if the output cannot be written. True for commands that only print, false for a service. */
   endsWithItsReader = true;
+  /** A sentence with a secret that cannot be shown again. If the output cannot be written, it is on standard error. */
+  shownOnce = '';
   #status = '';
   /** The color sequences that `paint` has used. */
   readonly #painted = new Set<string>();
@@ -23,12 +25,17 @@ export class Terminal {
     this.#errors = errors;
     this.isInteractive = out.isTTY === true;
     this.#colors = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
-    // The reader may go away: `posthorn events list | head`, a restarted log collector, or (EIO) a closed
-    // terminal.
     out.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-      if (this.endsWithItsReader) process.exit(0);
+      if (this.endsWithItsReader) this.#exitWithout(error);
     });
+  }
+
+  /** Exits because the output cannot be written. */
+  #exitWithout({ code, message }: NodeJS.ErrnoException): never {
+    // The reader may go away: `posthorn events list | head`, or (EIO) a closed terminal.
+    if ((code === 'EPIPE' || code === 'EIO') && this.shownOnce === '') process.exit(0);
+    this.#errors.write(`${escaped(`Cannot write the output: ${message}. ${this.shownOnce}`).trimEnd()}\n`);
+    process.exit(1);
   }
 
   /**

@@ -7,6 +7,7 @@ import { durationText } from '../../server/src/domain/duration.js';
 import { reverifyAfterMs } from '../../server/src/domain/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';
+import { posthornOnFullDisk } from '../../server/test/support/process.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
@@ -174,6 +175,23 @@ describe('webhooks', () => {
     const { body, headers } = await receiver.deliveries.nth(1);
     expect(verify(body, headers, secret)).toMatchObject({ ok: true });
   });
+
+  test.each([['create'], ['rotate']])(
+    '%s writes the generated secret to standard error if the output cannot be written',
+    async (what) => {
+      const own = await newTenant(service);
+      const receiver = await startReceiver();
+      const argument = what === 'create' ? receiver.url : (await own.webhook(receiver)).id;
+      const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token };
+      const { code, stderr } = await posthornOnFullDisk(['webhooks', what, argument], ownEnv);
+      const [, secret = ''] =
+        /^Cannot write the output: ENOSPC.* The secret of WHK-\w+ is (whsec_\S+)\n$/.exec(stderr) ?? [];
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(secret) });
+      await own.record();
+      const { body, headers } = await receiver.deliveries.nth(1);
+      expect(verify(body, headers, secret)).toMatchObject({ ok: true });
+    },
+  );
 
   test('a secret that was given is not printed', async () => {
     const { receiver, webhook } = await tenant.connect();

@@ -19,7 +19,14 @@ import { ask, event } from './support/client.js';
 import { command, RunningCommand } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
 import { changeSettings, freshDatabase, freshServiceDatabase } from './support/database.js';
-import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
+import {
+  installedProgram,
+  Posthorn,
+  posthorn,
+  posthornOnFullDisk,
+  program,
+  serve,
+} from './support/process.js';
 import { recordText } from './support/recording.js';
 import { eventually } from './support/tenant.js';
 
@@ -446,6 +453,14 @@ describe('token', () => {
     });
     expect(token!.expires_at.getTime() - token!.created_at.getTime()).toBe(365 * 86_400_000);
     expect(await printed('token', 'list', '--json')).not.toContain(stdout.trim());
+  });
+
+  test('create writes the token to standard error if the output cannot be written', async () => {
+    const { code, stderr } = await posthornOnFullDisk(['token', 'create', '--organization', 'ORG-full'], env);
+    const [, text = ''] =
+      /^Cannot write the output: ENOSPC.* The token TOK-\w+ is (pht_[\w-]{43})\n$/.exec(stderr) ?? [];
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(text) });
+    expect((await findToken(database, tokenHash(text)))?.token.organization_id).toBe('ORG-full');
   });
 
   test('create --json prints one object with token, id, organization_id, scopes and expires_at', async () => {

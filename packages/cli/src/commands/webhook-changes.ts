@@ -66,6 +66,7 @@ export const webhooksCreate: Command = {
       if (!secret.isGenerated) throw error;
       throw uncertain(error, webhooksCreate, `${maybe} Run posthorn webhooks list to check.`);
     });
+    terminal.shownOnce = onceText(webhook, secret);
     if (options.json) {
       terminal.line(withSecret(texts.of(webhook), secret));
       return;
@@ -144,6 +145,7 @@ export const webhooksRotate: Command = {
       if (!secret.isGenerated) throw error;
       throw uncertain(error, webhooksRotate, `${maybe} ${next}`);
     });
+    terminal.shownOnce = onceText(webhook, secret);
     if (options.json) {
       terminal.line(withSecret(connection.texts.of(webhook), secret));
       return;
@@ -191,6 +193,10 @@ function secretField(
 ): readonly (readonly [string, string])[] {
   if (!isGenerated) return [];
   return [['Secret', terminal.isInteractive ? `${text}\nSave it now. It is not shown again.` : text]];
+}
+
+function onceText({ id }: { id: string }, { text, isGenerated }: Secret): string {
+  return isGenerated ? `The secret of ${id} is ${text}` : '';
 }
 
 function withSecret(webhook: string, { text, isGenerated }: Secret): string {

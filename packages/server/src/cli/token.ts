@@ -61,6 +61,7 @@ export const tokenCreate: OperatorCommand = {
       );
       return text;
     });
+    terminal.shownOnce = `The token ${token.id} is ${text}`;
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(

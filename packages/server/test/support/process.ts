@@ -81,6 +81,11 @@ export function posthorn(args: readonly string[], env: Environment, command?: st
   return new Posthorn(args, env, command).ended;
 }
 
+/** Runs one command to its end, with a full disk behind its standard output. */
+export function posthornOnFullDisk(args: readonly string[], env: Environment): Promise<Ended> {
+  return posthorn(args, env, ['sh', '-c', 'exec "$0" "$@" > /dev/full', process.execPath, program]);
+}
+
 /** A `posthorn serve` on free ports, once it is ready. */
 export async function serve(
   env: Environment,
