@@ -40,7 +40,8 @@ export function layOutTable<Row>(
 ): Table {
   const laidOut = columns.map(({ title, of, short = of, spare = 0, cuts = false }): LaidOut => {
     const cells = rows.map(short);
-    return { title, spare, cuts, cells, width: Math.max(title.length, ...cells.map(printedLength)) };
+    const width = cells.reduce((widest, cell) => Math.max(widest, printedLength(cell)), title.length);
+    return { title, spare, cuts, cells, width };
   });
   const shown = cut(choose(laidOut, width), width);
   return {

@@ -41,6 +41,11 @@ describe('a table', () => {
     expect(layOutTable(columns, nowhere, 20)).toMatchObject({ heading: 'id      place', leftOut: [] });
   });
 
+  test('can have more rows than a function can have arguments', () => {
+    const many = new Array<Entry>(200_000).fill(rows[0]!);
+    expect(layOutTable(columns, many, 80).lines).toHaveLength(200_000);
+  });
+
   test('without rows has its titles', () => {
     expect(layOutTable(columns, [], 80)).toEqual({ heading: 'id  place  time', lines: [], leftOut: [] });
   });
