@@ -1,4 +1,4 @@
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+import { jsonTokens } from './json-tokens.js';
 
 /**
  * Indents JSON for display. It does not parse values, so numbers that are too large for JavaScript stay exact and keys
@@ -9,7 +9,7 @@ export function indentedJson(json: string): string {
   let depth = 0;
   let before = '';
   const newLine = () => `\n${'  '.repeat(depth)}`;
-  for (const [part] of json.matchAll(token)) {
+  for (const { text: part } of jsonTokens(json)) {
     const opened = before === '{' || before === '[';
     const closes = part === '}' || part === ']';
     if (closes) depth -= 1;

@@ -1,4 +1,4 @@
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+import { jsonTokens } from './json-tokens.js';
 
 interface Child {
   /** The name of a member; undefined for an element of an array. */
@@ -21,7 +21,7 @@ export function childrenOf(json: string): Child[] {
     name = undefined;
     from = -1;
   };
-  for (const { 0: part, index } of json.matchAll(token)) {
+  for (const { text: part, index } of jsonTokens(json)) {
     const opens = part === '{' || part === '[';
     if (part === '}' || part === ']') depth -= 1;
     if (depth === 0) end();

@@ -25,3 +25,8 @@ test('numbers, escapes and duplicate keys stay unchanged', () => {
 }`,
   );
 });
+
+test('a string with millions of escapes is indented', () => {
+  const text = JSON.stringify('"\\'.repeat(1_750_000));
+  expect(indentedJson(`[${text}]`) === `[\n  ${text}\n]`).toBe(true);
+});

@@ -29,6 +29,13 @@ test('numbers and spaces of a payload stay as they are', () => {
   expect(memberOf(`{"a":{"data":1},"data" : 2 }`, 'data')).toBe('2');
 });
 
+test('a payload can contain a string with millions of escapes', () => {
+  const payload = JSON.stringify({ text: '"'.repeat(3_500_000) });
+  const texts = new JsonTexts();
+  const event = texts.parse(`{"payload":${payload}}`) as { payload: object };
+  expect(texts.payloadOf(event) === payload).toBe(true);
+});
+
 test('results inside other objects and arrays keep their text', () => {
   const texts = new JsonTexts();
   const { data } = texts.parse('{"data":[{"n":1.10},{"n":\n1e400}]}') as { data: object[] };

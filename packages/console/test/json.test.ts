@@ -33,6 +33,11 @@ describe('JSON that is laid out', () => {
     );
   });
 
+  it('can contain a string of any length', () => {
+    const text = JSON.stringify('a"\\'.repeat(3_000_000));
+    expect(shown(text) === text).toBe(true);
+  });
+
   it('is left alone if it is not JSON', () => {
     expect(prettyJson('not {json')).toBeUndefined();
   });

@@ -6,7 +6,7 @@ export interface JsonToken {
   start: number;
 }
 
-const pattern = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[{}[\],:]|\s+/gy;
+const pattern = /"|-?\d[\d.eE+-]*|true|false|null|[{}[\],:]|\s+/gy;
 
 /**
  * Splits JSON text into tokens, or returns undefined if it is not JSON. Numbers stay as they are written. `end` is how
@@ -18,11 +18,27 @@ export function jsonTokens(text: string, end = text.length): JsonToken[] | undef
   while (scanner.lastIndex < end) {
     const start = scanner.lastIndex;
     if (!scanner.test(text)) return undefined;
+    if (text[start] === '"') scanner.lastIndex = endOfString(text, start);
+    if (scanner.lastIndex === 0) return undefined;
     const found = text.slice(start, Math.min(scanner.lastIndex, end));
     tokens.push({ kind: kindOf(found), text: found, start });
   }
   markKeys(tokens);
   return tokens;
+}
+
+/**
+ * Returns where a string ends that starts at an index; 0 if it does not end. A regular expression would keep a state for
+ * every character, and fail for a string with millions of them.
+ */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let before = quote - 1;
+    while (text[before] === '\\') before -= 1;
+    const isEscaped = (quote - before) % 2 === 0;
+    if (!isEscaped) return quote + 1;
+  }
+  return 0;
 }
 
 /** Returns the kind of a token by its first character. */
