@@ -1,22 +1,37 @@
+import type { Readable, Writable } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
 import { CommandFailure, type Context } from './command.js';
 
 // The prompts are loaded only if they are needed: most commands never ask.
 const prompts = () => import('@clack/prompts');
 
-/** Asks for a line of text. */
-export async function promptText(message: string, suggested: string): Promise<string> {
+/** Returns the streams to ask on; undefined if nobody can be asked. */
+function streamsOf({ input, terminal }: Context): { input: Readable; output: Writable } | undefined {
+  const output = terminal.promptOutput;
+  if (!input.isTTY || !output) return undefined;
+  return { input: input as Readable, output: output as Writable };
+}
+
+/** Asks for a line of text. Without a terminal, returns the suggestion. */
+export async function promptText(context: Context, message: string, suggested: string): Promise<string> {
+  const streams = streamsOf(context);
+  if (!streams) return suggested;
   const { text, isCancel } = await prompts();
-  const value = await text({ message, placeholder: suggested, defaultValue: suggested });
+  const value = await text({ message, placeholder: suggested, defaultValue: suggested, ...streams });
   if (isCancel(value)) throw new CommandFailure('Canceled.');
   return value;
 }
 
 /** Asks for a token without showing it, or reads it from standard input if that is not a terminal. */
-export async function promptToken({ input, terminal }: Context): Promise<string> {
-  if (!input.isTTY || !terminal.isInteractive) return readAll(input);
+export async function promptToken(context: Context): Promise<string> {
+  if (!context.input.isTTY) return readAll(context.input);
+  const streams = streamsOf(context);
+  if (!streams)
+    throw new CommandFailure(
+      'Cannot ask for the token, because the output is redirected. Redirect the token to standard input, too.',
+    );
   const { password, isCancel } = await prompts();
-  const value = await password({ message: 'Access token' });
+  const value = await password({ message: 'Access token', ...streams });
   if (isCancel(value)) throw new CommandFailure('Canceled. Nothing was stored.');
   return value ?? '';
 }

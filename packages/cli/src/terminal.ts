@@ -48,6 +48,11 @@ export class Terminal {
     process.kill(process.pid, 'SIGHUP');
   }
 
+  /** Where to ask a person who types: standard output or, if that is redirected, standard error. */
+  get promptOutput(): Output | undefined {
+    return [this.#out, this.#errors].find(({ isTTY }) => isTTY);
+  }
+
   /** The width of the terminal, or of a help text in a pipe. */
   get width(): number {
     return (this.isInteractive && this.#out.columns) || 100;

@@ -3,10 +3,12 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
-import { freshDirectory, printing, run } from './support/cli.js';
+import { main } from '../src/main.js';
+import { freshDirectory, Pipe, printing, run } from './support/cli.js';
 
 const service = await sharedService();
 const url = service.publicUrl;
@@ -38,6 +40,24 @@ describe('login', () => {
     });
     expect(await organizationOf()).toBe(tenant.organization);
   });
+
+  test.each([true, false])(
+    'never shows a token that is typed, even if its output is redirected (standard error is a terminal: %s)',
+    async (isTerminal) => {
+      const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+      const [stdout, stderr] = [new Pipe(), new Pipe()];
+      Object.assign(stderr, { isTTY: isTerminal, columns: 80 });
+      const ended = main(['login', '--url', url], env, { stdin, stdout, stderr }, async () => undefined);
+      if (isTerminal) {
+        await vi.waitFor(() => expect(stderr.text).toContain('Access token'), { timeout: 30_000 });
+        stdin.write(`${tenant.token}\r`);
+      }
+      expect(await ended, stderr.text).toBe(isTerminal ? 0 : 1);
+      expect(stdout.text + stderr.text).not.toContain(tenant.token);
+      expect(stdout.text).toMatch(isTerminal ? /^Logged in to / : /^$/);
+      if (!isTerminal) expect(stderr.text).toMatch(/^Cannot ask for the token, .*\n$/);
+    },
+  );
 
   test('stores nothing if the service does not accept the token', async () => {
     const { code, stderr } = await run(['login', '--url', url], env, 'pht_unknown');

@@ -1,5 +1,5 @@
 import { Posthorn, PosthornError } from '@posthorn/client';
-import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { type Command, CommandFailure, UsageError } from '../command.js';
 import { connect, connectionOptions, defaultUrl, retry, validToken, validUrl } from '../connection.js';
 import { json } from '../listing.js';
 import { Profiles } from '../profiles.js';
@@ -27,7 +27,7 @@ export const login: Command = {
       throw new UsageError(`--profile: '${name}' is not valid. Use letters, digits, '.', '_' and '-'.`);
     const stored = await profiles.find(name);
     const suggested = env.POSTHORN_URL || stored?.profile.url || defaultUrl;
-    const url = validUrl(options.url ?? (await askedUrl(context, suggested)));
+    const url = validUrl(options.url ?? (await promptText(context, 'Address of the service', suggested)));
     const token = validToken(options.token ?? (await promptToken(context)));
     if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
     const own = await new Posthorn({ url, token, retry }).token().catch((error: unknown) => {
@@ -49,10 +49,6 @@ export const login: Command = {
     }
   },
 };
-
-async function askedUrl({ input, terminal }: Context, suggested: string): Promise<string> {
-  return input.isTTY && terminal.isInteractive ? promptText('Address of the service', suggested) : suggested;
-}
 
 export const logout: Command = {
   name: 'logout',

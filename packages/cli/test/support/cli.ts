@@ -7,7 +7,7 @@ import { afterFile } from '../../../server/test/support/cleanup.js';
 import { RunningCommand } from '../../../server/test/support/command.js';
 import { main } from '../../src/main.js';
 
-class Pipe extends Writable {
+export class Pipe extends Writable {
   text = '';
   isTTY = false;
   /** As wide as any line if it is 0. */
