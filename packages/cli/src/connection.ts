@@ -31,6 +31,8 @@ export interface Connection {
   url: string;
   /** The profile that the token comes from. */
   profile: string | undefined;
+  /** The option or the variable that the token comes from; undefined if it comes from a profile. */
+  tokenSource: string | undefined;
   texts: JsonTexts;
   /** Returns the organization of the token. */
   organization: () => Promise<string>;
@@ -48,6 +50,7 @@ export async function connect(context: Context): Promise<Connection> {
     posthorn,
     url,
     profile,
+    tokenSource: tokenSource(context),
     texts,
     organization: () => {
       const given = context.options.organization;
@@ -56,6 +59,12 @@ export async function connect(context: Context): Promise<Connection> {
       return organization;
     },
   };
+}
+
+/** Returns the option or the variable that the token comes from; undefined if it comes from a profile. */
+export function tokenSource({ options, env }: Pick<Context, 'options' | 'env'>): string | undefined {
+  if (options.token !== undefined) return '--token';
+  return options.profile === undefined && env.POSTHORN_TOKEN ? 'POSTHORN_TOKEN' : undefined;
 }
 
 async function credentials({ options, env }: Context) {

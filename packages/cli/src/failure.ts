@@ -17,9 +17,12 @@ const optionNames: Record<string, string> = {
   url: 'receiver-url',
 };
 
-/** Returns what to print about a failed request of a command. It ends with the next command to try. */
-export function failureText(error: PosthornError, command: Command): string {
-  const next = nextStep(error, command.name);
+/**
+ * Returns what to print about a failed request of a command. It ends with the next command to try. `token` is the option
+ * or the variable that the token comes from; undefined if it comes from a profile.
+ */
+export function failureText(error: PosthornError, command: Command, token?: string): string {
+  const next = nextStep(error, command.name, token);
   if (error.errors.length === 0) return `${sentence(error.detail)} ${next}`;
   return [...error.errors.map((one) => inputLine(one, command)), next].join('\n');
 }
@@ -38,12 +41,14 @@ function partsOf(pointer: string): string[] {
   return escaped.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function nextStep(error: PosthornError, command: string): string {
+function nextStep(error: PosthornError, command: string, token: string | undefined): string {
   const { status, code, requestId, retryAfterMs } = error;
   // The detail says what to check.
   if (code === 'unexpected_response') return 'Run posthorn whoami to see the URL in use.';
   if (code === 'unreachable' || code === 'timeout')
     return 'Check the URL and that the service is running: posthorn whoami shows the URL in use.';
+  if (status === 401 && token === '--token') return 'The token comes from --token: correct it.';
+  if (status === 401 && token !== undefined) return `The token comes from ${token}: correct or unset it.`;
   if (status === 401) return 'Run posthorn login to store a valid token.';
   if (status === 403) return 'Run posthorn whoami to see what the token may do.';
   if (status === 404) return missingStep(error, command);

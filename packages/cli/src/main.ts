@@ -3,6 +3,7 @@ import { PosthornError } from '@posthorn/client';
 import { type Command, exitCodeOf } from './command.js';
 import { integratorCommands } from './commands.js';
 import { completeCommand, completions } from './completion.js';
+import { tokenSource } from './connection.js';
 import { escaped } from './escaped.js';
 import { failureText } from './failure.js';
 import { overview } from './help.js';
@@ -34,6 +35,7 @@ export async function main(
 ): Promise<number> {
   const terminal = new Terminal(stdout, stderr, env);
   let running: Command | undefined;
+  let token: string | undefined;
   try {
     const [first] = argv;
     if (first === '--version' || first === 'version') {
@@ -57,12 +59,13 @@ export async function main(
     const { command, given } = parsed;
     running = command;
     const context = { ...given, env, terminal, input: stdin, stop };
+    token = tokenSource(context);
     const operators = command.readsDatabase?.(context) ? await loadOperators() : undefined;
     await ((operators && commandIn(operators, command.name.split(' '))) ?? command).run(context);
     return 0;
   } catch (error) {
     terminal.status('');
-    const text = error instanceof PosthornError && running ? failureText(error, running) : undefined;
+    const text = error instanceof PosthornError && running ? failureText(error, running, token) : undefined;
     const code = exitCodeOf(error);
     const message = text ?? (code === undefined ? inspect(error) : (error as Error).message);
     stderr.write(`${escaped(message)}\n`);

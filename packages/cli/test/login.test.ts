@@ -156,6 +156,26 @@ describe('the connection', () => {
     expect(await organizationOf(inEnvironment, '--profile', 'default')).toBe(tenant.organization);
   });
 
+  test('names the option or the variable that a rejected token comes from, because a login would not replace it', async () => {
+    await run(['login', '--url', url], env, tenant.token);
+    const stale = { ...env, POSTHORN_URL: url, POSTHORN_TOKEN: 'pht_stale' };
+    const next = async (...args: string[]) => (await run(['webhooks', 'list', ...args], stale)).stderr;
+    expect(await next()).toMatch(/ The token comes from POSTHORN_TOKEN: correct or unset it\.\n$/);
+    expect(await next('--token', 'pht_typo')).toMatch(/ The token comes from --token: correct it\.\n$/);
+    expect(await next('--profile', 'default')).toBe('');
+    await writeFile(file, (await readFile(file, 'utf8')).replace(tenant.token, 'pht_stale'));
+    expect(await next('--profile', 'default')).toMatch(/ Run posthorn login to store a valid token\.\n$/);
+  });
+
+  test('of a new profile is not used if a variable overrides it, and login says so', async () => {
+    const set = { ...env, POSTHORN_URL: url, POSTHORN_TOKEN: 'pht_stale' };
+    const { code, stderr } = await run(['login'], set, tenant.token);
+    const overrides = 'is set and overrides the stored profile. Unset it to use the profile.\n';
+    expect({ code, stderr }).toEqual({
+      ...{ code: 0, stderr: `POSTHORN_URL ${overrides}POSTHORN_TOKEN ${overrides}` },
+    });
+  });
+
   test('never sends the token of a profile to another URL', async () => {
     await run(['login', '--url', url], env, tenant.token);
     const { code, stderr } = await run(['whoami', '--url', 'http://127.0.0.1:1'], env);

@@ -47,6 +47,9 @@ export const login: Command = {
       if (terminal.isInteractive)
         terminal.line(terminal.paint('dim', `Stored in ${profiles.file}. Next: posthorn listen`));
     }
+    const overriding = ['POSTHORN_URL', 'POSTHORN_TOKEN'].filter((variable) => env[variable]);
+    for (const variable of overriding)
+      terminal.note(`${variable} is set and overrides the stored profile. Unset it to use the profile.`);
   },
 };
 

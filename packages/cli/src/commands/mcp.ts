@@ -51,7 +51,8 @@ async function call(tool: Tool, connection: Connection, args: Record<string, unk
     const result = await tool.run(connection, args);
     return textResult(typeof result === 'string' ? result : indentedJson(connection.texts.of(result)));
   } catch (error) {
-    if (error instanceof PosthornError) return { ...textResult(failureText(error, mcp)), isError: true };
+    if (error instanceof PosthornError)
+      return { ...textResult(failureText(error, mcp, connection.tokenSource)), isError: true };
     if (exitCodeOf(error) === undefined) throw error;
     return { ...textResult((error as Error).message), isError: true };
   }
