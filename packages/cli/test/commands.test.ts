@@ -7,7 +7,7 @@ import { durationText } from '../../server/src/domain/duration.js';
 import { reverifyAfterMs } from '../../server/src/domain/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';
-import { posthornOnFullDisk } from '../../server/test/support/process.js';
+import { posthorn, posthornOnFullDisk, program } from '../../server/test/support/process.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
@@ -447,6 +447,29 @@ describe('deliveries', () => {
       (count) => count === 4,
     );
     expect(recorded).toHaveLength(2);
+  });
+
+  test('replay without --to includes the newest events even if the clock of this machine is behind', async () => {
+    const { webhook } = await tenant.connect();
+    const from = new Date().toISOString();
+    await tenant.record();
+    await tenant.settled(webhook);
+    const behind = `const real = Date, lag = 3_600_000;
+      globalThis.Date = class extends real {
+        constructor(...given) { super(...(given.length > 0 ? given : [real.now() - lag])); }
+        static now() { return real.now() - lag; }
+      };`;
+    const lagging = [
+      process.execPath,
+      '--import',
+      `data:text/javascript,${encodeURIComponent(behind)}`,
+      program,
+    ];
+    const command = ['deliveries', 'replay', '--webhook', webhook.id, '--from', from];
+    const { code, stdout, stderr } = await posthorn(command, env, lagging);
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 0, stdout: expect.stringMatching(/: 1 event is on its way\.\n$/), stderr: '' },
+    });
   });
 
   describe.each([

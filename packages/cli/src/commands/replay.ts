@@ -10,6 +10,8 @@ import { uncertain } from '../uncertain.js';
 
 const pollMs = 400;
 const barWidth = 30;
+/** The service ends a replay with the newest event. The clock of this machine could be behind, and leave out events. */
+const endOfTime = '9999-12-31';
 
 export const deliveriesReplay: Command = {
   name: 'deliveries replay',
@@ -42,7 +44,7 @@ export const deliveriesReplay: Command = {
     const webhook = await webhookId(connection, options.webhook ?? '');
     const request = {
       from: options.from ?? '',
-      to: options.to ?? new Date().toISOString(),
+      to: options.to ?? endOfTime,
       ...(options.events !== undefined && { event_types: options.events.split(',') }),
       ...(options['only-failed'] && { only_failed: true }),
     };
