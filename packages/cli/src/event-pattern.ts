@@ -1,13 +1,13 @@
 import type { Posthorn } from '@posthorn/client';
 import { CommandFailure } from './command.js';
+import { listOf } from './listing.js';
 
 /** Event types, or whole domains such as `invoice.*`. No patterns mean every event. */
 export class EventPatterns {
   readonly patterns: readonly string[];
 
   constructor(text: string | undefined) {
-    const given = (text ?? '').split(',').map((part) => part.trim());
-    this.patterns = [...new Set(given)].filter((part) => part !== '' && part !== '*').sort();
+    this.patterns = [...new Set(listOf(text ?? ''))].filter((part) => part !== '' && part !== '*').sort();
   }
 
   matches(type: string): boolean {

@@ -24,6 +24,11 @@ export function limitOf(options: Options): number {
   throw new UsageError(`--limit: '${options.limit}' is not valid. Expected a whole number from 1 to 1000.`);
 }
 
+/** Returns the values of an option that takes several, separated by commas. */
+export function listOf(text: string): string[] {
+  return text.split(',').map((part) => part.trim());
+}
+
 // British English has no comma before the last item.
 const alternatives = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 

@@ -432,13 +432,14 @@ describe('deliveries', () => {
     );
   });
 
-  test('replay delivers the events of a time range again, and ends when they are queued', async () => {
+  test('replay delivers the events of a time range and of some types again, and ends when they are queued', async () => {
     const { receiver, webhook } = await tenant.connect();
     const from = new Date().toISOString();
     const recorded = [await tenant.record(), await tenant.record()];
     await tenant.settled(webhook, 2);
     const command = ['deliveries', 'replay', '--webhook', webhook.id, '--from', from, '--json'];
-    const { code, stdout, stderr } = await run(command, env);
+    const ofTypes = ['--events', 'invoice.paid, task.*'];
+    const { code, stdout, stderr } = await run([...command, ...ofTypes], env);
     const replay = JSON.parse(stdout);
     expect({ code, replay }).toMatchObject({ code: 0, replay: { status: 'done', done: 2 } });
     expect(stderr).toBe(`${replay.id} is running: 0 of 2 events. It continues even if this command ends.\n`);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Replay } from '@posthorn/client';
 import { type Command, CommandFailure } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { json, rangeOptions } from '../listing.js';
+import { json, listOf, rangeOptions } from '../listing.js';
 import { progressOf } from '../polling.js';
 import { webhookId } from '../short-id.js';
 import type { Terminal } from '../terminal.js';
@@ -45,7 +45,7 @@ export const deliveriesReplay: Command = {
     const request = {
       from: options.from ?? '',
       to: options.to ?? endOfTime,
-      ...(options.events !== undefined && { event_types: options.events.split(',') }),
+      ...(options.events !== undefined && { event_types: listOf(options.events) }),
       ...(options['only-failed'] && { only_failed: true }),
     };
     const look = `Run posthorn deliveries list --webhook ${webhook} to see the deliveries.`;

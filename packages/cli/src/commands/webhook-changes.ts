@@ -2,7 +2,7 @@ import type { ChangeWebhookRequest } from '@posthorn/client';
 import { type Command, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { withValue } from '../json-text.js';
-import { json } from '../listing.js';
+import { json, listOf } from '../listing.js';
 import { requireConfirmation } from '../prompt.js';
 import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
@@ -213,10 +213,6 @@ function changeOf({ lists }: Context, options: Options): ChangeWebhookRequest {
     ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
     ...(options['no-headers'] && { headers: {} }),
   };
-}
-
-function listOf(text: string): string[] {
-  return text.split(',').map((part) => part.trim());
 }
 
 function rateOf(text: string): number | null {
