@@ -63,6 +63,11 @@ export class Terminal {
     this.#out.write(`${escaped(text, this.#painted)}\n`);
   }
 
+  /** Waits until everything that was printed has been written. Returns false if it could not be written. */
+  written(): Promise<boolean> {
+    return new Promise((resolve) => this.#out.write('', (error) => resolve(!error)));
+  }
+
   /** Prints a line for people to standard error, so that standard output contains only the result. */
   note(text: string): void {
     this.status('');

@@ -1,10 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, test, vi } from 'vitest';
 import { event } from '../../server/test/support/client.js';
 import { freshServiceDatabase } from '../../server/test/support/database.js';
-import { Posthorn } from '../../server/test/support/process.js';
+import { Posthorn, program } from '../../server/test/support/process.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { makeToken, sharedService, startTestService } from '../../server/test/support/service.js';
@@ -100,6 +102,22 @@ describe('listen', async () => {
     expect(unkept).toMatchObject({
       ...{ code: 1, stdout: '', stderr: expect.stringMatching(failed('listen-secret')) },
     });
+  });
+
+  test('--json ends when its reader has gone away, and the next run starts with the first event that was not written', async () => {
+    const { tenant, env } = await listener();
+    const [first] = [await tenant.record(), await tenant.record(), await tenant.record()];
+    const { PATH = '' } = process.env;
+    const listening = spawn(process.execPath, [program, 'listen', '--json', '--from', first.id], {
+      env: { PATH, ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    listening.stdout.destroy();
+    expect(await once(listening, 'exit')).toEqual([0, null]);
+    const directory = join(env.XDG_CONFIG_HOME, 'posthorn', 'listen');
+    const [file = ''] = await readdir(directory);
+    const position = JSON.parse(await readFile(join(directory, file), 'utf8'));
+    expect(position.last_event_id).toBe(first.id);
   });
 
   test('refuses a pattern that matches no event type', async () => {

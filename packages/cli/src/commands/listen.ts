@@ -86,6 +86,8 @@ export const listen: Command = {
       });
       for await (const event of tail) {
         if (events.matches(event.type)) await sender.handle(event);
+        // If the reader has gone away, the next run prints the event again.
+        if (!(await terminal.written())) break;
         position.write(event.id);
         // Leave events that have already arrived to the next run.
         if (signal.aborted) break;
