@@ -3,6 +3,8 @@ import type { Terminal } from './terminal.js';
 export interface Option {
   /** Names the value in the help; a flag has none. */
   value?: string;
+  /** The words to complete if `value` also stands for others, as in `now|id`. */
+  choices?: readonly string[];
   description: string;
   required?: boolean;
   fallback?: string;

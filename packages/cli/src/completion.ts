@@ -26,7 +26,7 @@ function argumentsOf({ name, options, argument }: Command, before: readonly stri
   const given = before.slice(name.split(' ').length);
   const last = given.at(-1) ?? '';
   const pending = last.startsWith('--') ? options[last.slice(2)] : undefined;
-  if (pending?.value !== undefined) return choicesOf(pending.value);
+  if (pending?.value !== undefined) return [...(pending.choices ?? choicesOf(pending.value))];
   const unused = Object.entries(options).filter(
     ([option, { repeats }]) => repeats || !given.includes(`--${option}`),
   );

@@ -27,6 +27,7 @@ describe('completion', () => {
       ['asc', 'desc'],
     ],
     [['events', 'list', '--json', '--js'], []],
+    [['listen', '--from', ''], ['now']],
     [
       ['completion', ''],
       ['bash', 'fish', 'zsh'],

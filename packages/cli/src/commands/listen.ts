@@ -34,6 +34,7 @@ export const listen: Command = {
     },
     from: {
       value: 'now|id',
+      choices: ['now'],
       description: 'Start now, or after this event, instead of where the last run ended.',
     },
     print: { description: 'Print every request with its headers and body.' },

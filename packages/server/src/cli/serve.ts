@@ -18,6 +18,7 @@ export const serve: OperatorCommand = {
     },
     processes: {
       value: 'auto|N',
+      choices: ['auto'],
       description:
         'Run several processes that share the ports, under a supervisor. Same as POSTHORN_PROCESSES. SIGHUP ' +
         'restarts them one by one.',
