@@ -1,8 +1,8 @@
 /**
- * Bodies up to this size are searched for a single changed byte: about 200 digests per byte. Each digest covers the
- * whole body, so a body of twice the size takes four times as long.
+ * Bodies up to this size are searched for a single changed byte, which takes up to about a second: 200 digests per byte.
+ * Each digest covers the whole body, so a body of twice the size takes four times as long.
  */
-const searchedBytesMax = 4_096;
+const searchedBytesMax = 1_024;
 
 const tab = 9;
 const likely = [tab, 10, 13, ...Array.from({ length: 95 }, (_, index) => 32 + index)];
