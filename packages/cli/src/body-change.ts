@@ -1,5 +1,5 @@
 /**
- * Bodies up to this size are searched for a single changed byte, which takes up to about a second: 200 digests per byte.
+ * Bodies up to this size are searched for a single changed byte, which takes about a second: 200 digests per byte.
  * Each digest covers the whole body, so a body of twice the size takes four times as long.
  */
 const searchedBytesMax = 1_024;

@@ -18,8 +18,8 @@ const optionNames: Record<string, string> = {
 };
 
 /**
- * Returns what to print about a failed request of a command. It ends with the next command to try. `token` is the option
- * or the variable that the token comes from; undefined if it comes from a profile.
+ * Returns what to print about a failed request of a command. It ends with the next command to try. `token` is the
+ * option or the variable that the token comes from; undefined if it comes from a profile.
  */
 export function failureText(error: PosthornError, command: Command, token?: string): string {
   const next = nextStep(error, command.name, token);

@@ -28,8 +28,8 @@ export function jsonTokens(text: string, end = text.length): JsonToken[] | undef
 }
 
 /**
- * Returns where a string ends that starts at an index; 0 if it does not end. A regular expression would keep a state for
- * every character, and fail for a string with millions of them.
+ * Returns where a string ends that starts at an index; 0 if it does not end. A regular expression would keep a state
+ * for every character, and fail for a string with millions of them.
  */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
