@@ -295,25 +295,21 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       /^The directory of the embedded database cannot be created: .*mkdir.* POSTHORN_DATA_DIR .* DATABASE_URL\.$/m,
     ));
 
-  test.each([
-    'status',
-    'token list',
-    'token create --organization ORG-1',
-    'audit list',
-    'audit verify',
-    'events list --organization ORG-1',
-  ])('%s, without a database: no command that works on one creates it', async (line) => {
-    const place = await dataDirectory('data');
-    await expectFailure(
-      line.split(' '),
-      { POSTHORN_DATA_DIR: place },
-      new RegExp(
-        `^There is no database in ${place}\\. Run the command .* POSTHORN_DATA_DIR or DATABASE_URL\\.$`,
-        'm',
-      ),
-    );
-    expect(existsSync(place)).toBe(false);
-  });
+  test.each(['status', 'token list', 'audit list', 'audit verify', 'events list --organization ORG-1'])(
+    '%s, without a database: no command that reads one creates it',
+    async (line) => {
+      const place = await dataDirectory('data');
+      await expectFailure(
+        line.split(' '),
+        { POSTHORN_DATA_DIR: place },
+        new RegExp(
+          `^There is no database in ${place}\\. Run the command .* POSTHORN_DATA_DIR or DATABASE_URL\\.$`,
+          'm',
+        ),
+      );
+      expect(existsSync(place)).toBe(false);
+    },
+  );
 
   test('an unknown token', () =>
     expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the ID TOK-unknown\./));
@@ -425,6 +421,15 @@ test('migrate applies missing files and reports them, then reports that there is
   });
 });
 
+test('token create says where it creates a database if there is none', async () => {
+  const directory = await dataDirectory('first-token');
+  const { code, stdout, stderr } = await command(['token', 'create', '--organization', 'ORG-1'], {
+    POSTHORN_DATA_DIR: directory,
+  });
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^pht_\S+\n$/)]);
+  expect(stderr).toMatch(`There is no database in ${directory}, so this creates one.`);
+});
+
 test('migrate names the embedded database if settings of production are given, but no DATABASE_URL', async () => {
   const directory = await preparedDirectory();
   const production = {
@@ -515,17 +520,15 @@ describe('token', () => {
     expect(Object.keys(listed[0])).not.toContain('hash');
   });
 
-  test('list shows the newest tokens up to the limit, and says on a terminal that there are more', async () => {
+  test('list shows the newest tokens up to the limit, and says that there are more', async () => {
     const create = async () =>
       JSON.parse(await printed('token', 'create', '--organization', 'ORG-many', '--json')).id as string;
     const [, second, third] = [await create(), await create(), await create()];
     const line = ['token', 'list', '--organization', 'ORG-many', '--limit'];
-    const listed = linesOf(await printed(...line, '2')).map((row) => row.split('\t')[0]);
-    expect(listed).toEqual([third, second]);
-    expect((await command([...line, '2'], env, 100)).stdout).toContain(
-      'There are more tokens. Raise --limit',
-    );
-    expect((await command([...line, '3'], env, 100)).stdout).not.toContain('There are more');
+    const { stdout, stderr } = await command([...line, '2'], env);
+    expect(linesOf(stdout).map((row) => row.split('\t')[0])).toEqual([third, second]);
+    expect(stderr).toContain('There are more tokens. Raise --limit');
+    expect((await command([...line, '3'], env)).stderr).toBe('');
   });
 
   test('revoke can be repeated and keeps the first time', async () => {

@@ -53,14 +53,20 @@ export const tokenCreate: OperatorCommand = {
   },
   run: async ({ options, config, terminal }) => {
     const token = tokenOf(options, Date.now());
-    const text = await withDatabase(config, async (database) => {
+    const create = async (database: Database) => {
       const text = newTokenText(await cellOf(database, config.cell));
       await writtenHere(
         token.organization_id,
         createToken(database, token, tokenHash(text), operatorOrigin()),
       );
       return text;
-    });
+    };
+    const text = await withDatabase(config, create, (directory) =>
+      terminal.note(
+        `There is no database in ${directory}, so this creates one. If the service has another one, run the command ` +
+          'in its directory, or set POSTHORN_DATA_DIR or DATABASE_URL.',
+      ),
+    );
     terminal.shownOnce = `The token ${token.id} is ${text}`;
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
@@ -75,30 +81,29 @@ export const tokenCreate: OperatorCommand = {
   },
 };
 
+/** Usually all tokens, so that a script that reads the list misses none. */
+const listedMax = 1_000;
+
 export const tokenList: OperatorCommand = {
   name: 'token list',
   summary:
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
   options: {
     organization: { value: 'ORG-x', description: 'Only tokens of this organization.' },
-    limit: limitOption,
+    limit: { ...limitOption, fallback: String(listedMax) },
     json,
   },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const limit = limitOf(options);
+    const limit = limitOf({ limit: String(listedMax), ...options });
     const found = await withDatabase(config, async (database) => {
       if (organizationId !== undefined) await requireHere(database, organizationId);
       return listTokenPage(database, organizationId, undefined, limit + 1);
     });
     const tokens = found.slice(0, limit);
-    if (options.json) {
-      terminal.line(JSON.stringify(tokens));
-      return;
-    }
-    terminal.table(columns, tokens);
-    if (terminal.isInteractive && found.length > limit)
-      terminal.line(terminal.paint('dim', 'There are more tokens. Raise --limit or use --organization.'));
+    if (options.json) terminal.line(JSON.stringify(tokens));
+    else terminal.table(columns, tokens);
+    if (found.length > limit) terminal.note('There are more tokens. Raise --limit or use --organization.');
   },
 };
 

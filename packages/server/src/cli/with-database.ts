@@ -8,10 +8,14 @@ import { isMigrated, migrate } from '../storage/migrate.js';
 
 /**
  * Runs `work` on the database, whether or not the service is running. Starts the embedded database if it is not
- * running. Never creates a database: in the wrong directory, a command would report on an empty one. Never migrates the
- * database of DATABASE_URL.
+ * running. Creates a database only with `onCreate`: in the wrong directory, a command would report on an empty one.
+ * Never migrates the database of DATABASE_URL.
  */
-export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  config: Config,
+  work: (database: Database) => Promise<T>,
+  onCreate?: (directory: string) => void,
+): Promise<T> {
   if (config.databaseUrl !== undefined) {
     const database = new Database({ connectionString: config.databaseUrl }, 2);
     try {
@@ -27,10 +31,12 @@ export async function withDatabase<T>(config: Config, work: (database: Database)
     }
   }
   if (!(await hasDatabase(config.dataDir))) {
-    throw new CommandFailure(
-      `There is no database in ${resolve(config.dataDir)}. Run the command in the directory of the service, or set ` +
-        'POSTHORN_DATA_DIR or DATABASE_URL.',
-    );
+    if (onCreate) onCreate(resolve(config.dataDir));
+    else
+      throw new CommandFailure(
+        `There is no database in ${resolve(config.dataDir)}. Run the command in the directory of the service, or set ` +
+          'POSTHORN_DATA_DIR or DATABASE_URL.',
+      );
   }
   const embedded = await openEmbedded(config.dataDir, 'command');
   const database = new Database(embedded.connection, 2);
