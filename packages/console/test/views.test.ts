@@ -7,7 +7,7 @@ import { startReceiver } from '../../server/test/support/receiver.js';
 import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
@@ -56,7 +56,7 @@ describeInBrowser('the views of the console', async (open) => {
       await tenant.record({ subject: { type: 'invoice', id: `INV-${count}` } });
     }
     const { page, faults } = await watched();
-    await page.goto(link(tenant.token, '/events?type=invoice.paid'));
+    await page.goto(link(tenant.token, '/events?type=invoice.paid&range=24h'));
     // If the next page cannot be loaded, the list says so at its end, and tries that page again.
     await page.route(/[?&]cursor=/, (route) => route.fulfill({ status: 500, body: '{}' }), { times: 1 });
     await page.getByRole('button', { name: 'Show more' }).click();
@@ -67,9 +67,28 @@ describeInBrowser('the views of the console', async (open) => {
     expect(scrolled).toBeGreaterThan(200);
     await page.locator('tbody tr').last().locator('a.row-link').click();
     await page.getByRole('heading', { name: 'invoice.paid', level: 1 }).waitFor();
+    // A range that ends now stays where it is: a minute later, it is still the same list.
+    const passMinute = () => page.evaluate('{ const now = Date.now; Date.now = () => now() + 60_000 }');
+    await passMinute();
     await page.goBack();
     await oldest.waitFor();
     await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
+    await refreshOften(page);
+    const asked: URL[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url())));
+    for (const [path, heading, list] of [
+      ['/deliveries', 'Deliveries', '/v1/deliveries'],
+      ['/audit', 'Audit log', '/v1/audit-logs'],
+    ] as const) {
+      const starts = () =>
+        asked.filter(({ pathname }) => pathname === list).map(({ searchParams }) => searchParams.get('from'));
+      await visit(page, `${path}?range=24h`, heading);
+      await expect.poll(starts).toHaveLength(1);
+      await passMinute();
+      await page.keyboard.press('l');
+      await expect.poll(() => starts().length).toBeGreaterThan(1);
+      expect(new Set(starts()).size, path).toBe(1);
+    }
     expect(unexpected(faults, /status of 500/)).toEqual([]);
   });
 

@@ -5,6 +5,7 @@ import { auditPagesQuery } from '../../api/audit';
 import { problemIn } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
 import { shortId } from '../../identifier';
+import { useListRange } from '../../list-range';
 import { useLive } from '../../live';
 import { ClearFilters } from '../../parts/clear-filters';
 import { Empty } from '../../parts/empty';
@@ -16,7 +17,6 @@ import { Skeleton } from '../../parts/skeleton';
 import { TimeAgo } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
-import { rangeOf } from '../../range';
 import { ChainStatus } from './chain-status';
 
 const names = {
@@ -63,18 +63,10 @@ function Entries() {
   const search = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
   const { refetchInterval } = useLive();
-  const minute = Math.floor(Date.now() / 60_000) * 60_000;
-  const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
+  const range = useListRange(search);
   const { actor_id, action, target_id, workspace_id } = search;
   const query = useInfiniteQuery({
-    ...auditPagesQuery({
-      actor_id,
-      action,
-      target_id,
-      workspace_id,
-      from: range && new Date(range.fromMs).toISOString(),
-      to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
-    }),
+    ...auditPagesQuery({ actor_id, action, target_id, workspace_id, ...range }),
     refetchInterval,
   });
   const may = usePermission();

@@ -7,6 +7,7 @@ import { problemIn } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatMs } from '../../format';
 import { shortId } from '../../identifier';
+import { useListRange } from '../../list-range';
 import { useLive } from '../../live';
 import { isHeld } from '../../next-attempt';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
@@ -18,34 +19,25 @@ import { Countdown, TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
-import { rangeOf } from '../../range';
 import { inWorkspace } from '../../workspace';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { NoDeliveries, NoneSoFar } from './no-deliveries';
 import { RedeliverSelection } from './redeliver-selection';
-
-/** Reads the filter from the URL. A range that ends now starts on a whole minute, so that the pages stay the same. */
-function filterOf(search: DeliverySearch, webhook: Webhook | undefined): DeliveryFilter {
-  const minute = Math.floor(Date.now() / 60_000) * 60_000;
-  const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
-  return {
-    webhook_id: webhook?.id ?? search.webhook_id,
-    // A webhook's list shows all of its deliveries, no matter which workspace the other views are limited to.
-    workspace_id: webhook ? undefined : search.workspace_id,
-    state: deliveryStates.find((state) => state === search.state),
-    event_type: search.event_type,
-    event_id: search.event_id,
-    from: range && new Date(range.fromMs).toISOString(),
-    to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
-  };
-}
 
 /** The deliveries of all webhooks, or of one. */
 export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const search: DeliverySearch = useSearch({ strict: false });
   const may = usePermission();
   const { refetchInterval } = useLive();
-  const filter = filterOf(search, webhook);
+  const filter: DeliveryFilter = {
+    webhook_id: webhook?.id ?? search.webhook_id,
+    // A webhook's list shows all of its deliveries, no matter which workspace the other views are limited to.
+    workspace_id: webhook ? undefined : search.workspace_id,
+    state: deliveryStates.find((state) => state === search.state),
+    event_type: search.event_type,
+    event_id: search.event_id,
+    ...useListRange(search),
+  };
   const query = useInfiniteQuery({ ...deliveryPagesQuery(filter), refetchInterval });
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
   const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());

@@ -5,6 +5,7 @@ import { memo, useEffect, useMemo } from 'react';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { shortId } from '../../identifier';
+import { useListRange } from '../../list-range';
 import { useLive } from '../../live';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
@@ -15,7 +16,6 @@ import { TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { usePermission, useToken } from '../../permission';
 import { staleMs } from '../../query-client';
-import { rangeOf } from '../../range';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
@@ -23,22 +23,6 @@ import { NoEvents } from './no-events';
 import type { EventOutcome } from './outcome';
 import { useOutcomes } from './outcomes';
 import { useTail } from './tail';
-
-/** Reads the filter from the URL. A range that ends now starts on a whole minute, so that the pages stay the same. */
-function filterOf(search: EventSearch): EventFilter {
-  const minute = Math.floor(Date.now() / 60_000) * 60_000;
-  const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
-  const { type, subject_type, subject_id, actor_id, workspace_id } = search;
-  return {
-    type,
-    subject_type,
-    subject_id,
-    actor_id,
-    workspace_id,
-    from: range && new Date(range.fromMs).toISOString(),
-    to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
-  };
-}
 
 export function EventList() {
   const may = usePermission();
@@ -51,9 +35,9 @@ function Events() {
   const { organization_id } = useToken();
   const may = usePermission();
   const { isLive, refetchInterval } = useLive();
-  // The start of a range that ends now is not moved on, because that would be another list.
-  const key = JSON.stringify({ ...search, live: undefined });
-  const filter = useMemo(() => filterOf(JSON.parse(key)), [key]);
+  const { type, subject_type, subject_id, actor_id, workspace_id } = search;
+  const range = useListRange(search);
+  const filter: EventFilter = { type, subject_type, subject_id, actor_id, workspace_id, ...range };
   // A range that has ended gets no new events.
   const canFollow = isLive && filter.to === undefined;
   const { query, rows, tail } = useEvents(organization_id, filter, canFollow);

@@ -1,0 +1,28 @@
+import type { HistoryLocation } from '@tanstack/react-router';
+
+/** Browsers keep about as many entries of a tab's history. */
+const entriesMax = 50;
+
+/** Remembers a value for each of the latest entries of the tab's history, until the page is loaded again. */
+export class EntryMemory<T> {
+  readonly #values = new Map<string, T>();
+
+  get(entry: HistoryLocation): T | undefined {
+    return this.#values.get(keyOf(entry));
+  }
+
+  set(entry: HistoryLocation, value: T): void {
+    const key = keyOf(entry);
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    for (const oldest of this.#values.keys()) {
+      if (this.#values.size <= entriesMax) break;
+      this.#values.delete(oldest);
+    }
+  }
+}
+
+/** An entry that the router did not make has no key. */
+function keyOf({ href, state }: HistoryLocation): string {
+  return state.__TSR_key ?? href;
+}

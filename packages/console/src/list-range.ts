@@ -1,0 +1,31 @@
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useMemo } from 'react';
+import { EntryMemory } from './entry-memory';
+import { type RangeSearch, rangeOf } from './range';
+
+/** When each list was opened. */
+const openedAt = new EntryMemory<number>();
+
+/**
+ * Returns the time range of a list. A range that ends now is counted back from the minute in which the list was opened:
+ * with another start, it would be another list. On the way back, the list finds the pages that it had loaded.
+ */
+export function useListRange(search: RangeSearch & { live?: string }): { from?: string; to?: string } {
+  const { history } = useRouter();
+  const { live, ...filters } = search;
+  const key = JSON.stringify(filters);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with other filters, it is a list that opens now
+  const nowMs = useMemo(
+    () => openedAt.get(history.location) ?? Math.floor(Date.now() / 60_000) * 60_000,
+    [history, key],
+  );
+  // The switch for live mode replaces the entry.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` and `live` stand for the entry
+  useEffect(() => openedAt.set(history.location, nowMs), [history, key, live, nowMs]);
+  if (!search.range && !search.from) return {};
+  const { fromMs, toMs } = rangeOf(search, '24h', nowMs);
+  return {
+    from: new Date(fromMs).toISOString(),
+    ...(toMs !== undefined && { to: new Date(toMs).toISOString() }),
+  };
+}
