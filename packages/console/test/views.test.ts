@@ -329,7 +329,10 @@ describeInBrowser('the views of the console', async (open) => {
     const devTools = await page.context().newCDPSession(page);
     onTestFinished(() => devTools.detach());
     await devTools.send('Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' });
-    await page.goto(link(tenant.token, '/token'));
+    await page.goto(link(tenant.token, '?range=30d'));
+    // The days of a chart are days in UTC, so their labels are where their bars are.
+    for (const at of await labelsInBars(page)) expect(at).toBeCloseTo(Math.round(at), 1);
+    await visit(page, '/token', 'This token');
     await page.getByText(tenant.organization).first().waitFor();
     const rights = page.locator('.facts-row');
     expect(await rights.filter({ hasText: 'events:read' }).first().textContent()).toContain('yes');
@@ -549,3 +552,26 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 });
+
+/** Returns where the labels below the bars of a chart are: 2 is where the third bar starts. */
+async function labelsInBars(page: Page): Promise<number[]> {
+  const plot = page.locator('.plot:has(canvas)');
+  await plot.waitFor();
+  await page.evaluate(`{
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    window.labels = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      if (/^\\d+ [A-Z]/.test(text)) labels.push((this.getTransform().e + x) / devicePixelRatio);
+      return fillText.call(this, text, x, y);
+    };
+  }`);
+  // With other colors, the chart is drawn again.
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await expect.poll(() => page.evaluate('labels.length')).toBeGreaterThan(1);
+  const bars = Number(await plot.getAttribute('aria-valuemax')) + 1;
+  const { left, width } = await plot
+    .locator('.u-over')
+    .evaluate(({ offsetLeft, offsetWidth }: HTMLElement) => ({ left: offsetLeft, width: offsetWidth }));
+  const labels = (await page.evaluate('labels')) as number[];
+  return labels.map((x) => ((x - left) / width) * bars);
+}

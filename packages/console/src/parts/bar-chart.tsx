@@ -137,6 +137,8 @@ function drawn(
   const top = Math.max(0, ...(tops.at(-1) ?? []));
   const first = starts[0] ?? 0;
   const last = starts.at(-1) ?? 0;
+  // The API counts days in UTC.
+  const labelZone = stepMs >= dayMs ? 'utc' : shownZone;
   const axis = {
     stroke: colorOf('--soft'),
     font: '11px system-ui',
@@ -147,6 +149,8 @@ function drawn(
   const plot: UPlot = new UPlot(
     {
       ...sizeOf(element),
+      // The labels are at whole days and hours of this zone. Without it, they are at those of the browser's zone.
+      ...(labelZone === 'utc' && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'UTC') }),
       legend: { show: false },
       padding: [6, 18, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
@@ -164,8 +168,8 @@ function drawn(
           values: (_plot, splits) =>
             splits.map((seconds) =>
               stepMs * starts.length > 1.5 * dayMs
-                ? formatDay(seconds * 1_000, stepMs >= dayMs ? 'utc' : shownZone)
-                : formatMinute(seconds * 1_000, shownZone),
+                ? formatDay(seconds * 1_000, labelZone)
+                : formatMinute(seconds * 1_000, labelZone),
             ),
         },
         {
