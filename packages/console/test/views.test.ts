@@ -1,4 +1,4 @@
-import type { Page, Route } from 'playwright-core';
+import type { Locator, Page, Route } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
 import { ask } from '../../server/test/support/client.js';
@@ -59,8 +59,16 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(link(tenant.token, '/events?type=invoice.paid&range=24h'));
     // If the next page cannot be loaded, the list says so at its end, and tries that page again.
     await page.route(/[?&]cursor=/, (route) => route.fulfill({ status: 500, body: '{}' }), { times: 1 });
-    await page.getByRole('button', { name: 'Show more' }).click();
-    await page.locator('table ~ [role=alert]').getByRole('button', { name: 'Try again' }).click();
+    const more = page.getByRole('button', { name: 'Show more' });
+    await more.click();
+    const again = page.locator('table ~ [role=alert]').getByRole('button', { name: 'Try again' });
+    await again.waitFor();
+    // Neither a button that loads nor one that is gone loses the focus.
+    const links = page.locator('a.row-link');
+    const isFocused = (one: Locator) => one.evaluate((element) => element.matches(':focus'));
+    expect(await isFocused(more)).toBe(true);
+    await again.click();
+    await expect.poll(() => isFocused(links.nth(25))).toBe(true);
     const oldest = page.getByRole('link', { name: 'INV-0', exact: true });
     await oldest.scrollIntoViewIfNeeded();
     const scrolled = Number(await page.evaluate('scrollY'));
@@ -73,6 +81,8 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goBack();
     await oldest.waitFor();
     await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
+    await page.keyboard.press('k');
+    expect(await isFocused(links.nth(38))).toBe(true);
     await refreshOften(page);
     const asked: URL[] = [];
     page.on('request', (request) => asked.push(new URL(request.url())));

@@ -1,5 +1,8 @@
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
 import { problemIn } from '../api/problem';
 import { formatCount } from '../format';
+import { rememberLastRow } from '../list-place';
 import { ProblemNote } from './problem-note';
 import { ClockTime } from './time';
 
@@ -18,6 +21,33 @@ export function MoreError({ query }: { query: Pages }) {
   return <ProblemNote error={query.error} onRetry={() => void query.fetchNextPage()} />;
 }
 
+/** Loads the next page. Meanwhile, the button keeps the focus, which a disabled one would lose. */
+export function MoreButton({
+  query,
+  isSearch,
+  onPress,
+}: {
+  query: Pages;
+  isSearch: boolean;
+  onPress?: () => void;
+}) {
+  const { isFetchingNextPage, fetchNextPage } = query;
+  return (
+    <button
+      type="button"
+      className="btn"
+      aria-disabled={isFetchingNextPage}
+      onClick={() => {
+        if (isFetchingNextPage) return;
+        onPress?.();
+        void fetchNextPage();
+      }}
+    >
+      {buttonText(isSearch, isFetchingNextPage)}
+    </button>
+  );
+}
+
 /** The end of a list: how many rows are shown, and a button that loads more. */
 export function More({
   count,
@@ -33,20 +63,30 @@ export function More({
   searchedTo?: string | undefined;
   query: Pages;
 }) {
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const { hasNextPage } = query;
+  const { history } = useRouter();
+  const end = useRef<HTMLDivElement>(null);
+  const lastLink = useRef<HTMLElement>(undefined);
+  useEffect(() => {
+    // The focus was on the button, which is gone.
+    if (hasNextPage || !lastLink.current || document.activeElement !== document.body) return;
+    const links = linksBefore(end.current);
+    const at = links.indexOf(lastLink.current);
+    if (at >= 0) links[at + 1]?.focus();
+  }, [hasNextPage]);
   return (
     <>
       <MoreError query={query} />
-      <div className="more">
+      <div className="more" ref={end}>
         {hasNextPage && (
-          <button
-            type="button"
-            className="btn"
-            disabled={isFetchingNextPage}
-            onClick={() => void fetchNextPage()}
-          >
-            {buttonText(searchedTo !== undefined, isFetchingNextPage)}
-          </button>
+          <MoreButton
+            query={query}
+            isSearch={searchedTo !== undefined}
+            onPress={() => {
+              lastLink.current = linksBefore(end.current).at(-1);
+              rememberLastRow(history.location);
+            }}
+          />
         )}
         <span role="status">
           {hasNextPage
@@ -63,6 +103,11 @@ export function More({
       </div>
     </>
   );
+}
+
+/** The links of the list that ends here. */
+function linksBefore(end: HTMLElement | null): HTMLElement[] {
+  return [...(end?.parentElement?.querySelectorAll<HTMLElement>('table a, .entry a') ?? [])];
 }
 
 function buttonText(isSearch: boolean, isLoading: boolean): string {

@@ -1,6 +1,7 @@
 import type { Token } from '@posthorn/client';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { moveInList, rememberRow } from '../list-place';
 import { useLive } from '../live';
 import { zone } from '../preferences';
 import { overlay, typedEarly } from './overlay-store';
@@ -16,17 +17,10 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Moves the focus to the next or previous row of the list. */
-function moveInList(step: 1 | -1): void {
-  const links = [...document.querySelectorAll<HTMLElement>('a.row-link')];
-  const at = links.indexOf(document.activeElement as HTMLElement);
-  const next = at < 0 ? (step === 1 ? 0 : links.length - 1) : at + step;
-  links[Math.max(0, Math.min(links.length - 1, next))]?.focus();
-}
-
 /** The keyboard shortcuts of every view. `r` presses the button that a view marks with `data-key`. */
 export function useShortcuts(token: Token): void {
   const navigate = useNavigate();
+  const { history } = useRouter();
   const { toggle } = useLive();
   useEffect(() => {
     let wentAt = 0;
@@ -48,8 +42,8 @@ export function useShortcuts(token: Token): void {
       const view = isSequence && viewsOf(token).find(({ key }) => key === event.key);
       if (view) void navigate({ to: view.to });
       else if (event.key === 'g') wentAt = Date.now();
-      else if (event.key === 'j') moveInList(1);
-      else if (event.key === 'k') moveInList(-1);
+      else if (event.key === 'j') moveInList(history.location, 1);
+      else if (event.key === 'k') moveInList(history.location, -1);
       else if (event.key === 'l') toggle();
       else if (event.key === 'u') zone.set(zone.get() === 'utc' ? 'local' : 'utc');
       else if (event.key === '?') overlay.set('help');
@@ -58,7 +52,19 @@ export function useShortcuts(token: Token): void {
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
-  }, [token, navigate, toggle]);
+  }, [token, navigate, history, toggle]);
+  useEffect(() => {
+    const onRow = ({ target }: Event) => {
+      const row = target instanceof Element && target.closest<HTMLAnchorElement>('a.row-link');
+      if (row) rememberRow(history.location, row);
+    };
+    // A row that is opened may have got the focus in an entry that has been replaced since.
+    const events = ['focusin', 'click'];
+    for (const name of events) addEventListener(name, onRow, true);
+    return () => {
+      for (const name of events) removeEventListener(name, onRow, true);
+    };
+  }, [history]);
 }
 
 function focusFilter(event: KeyboardEvent): void {

@@ -1,7 +1,7 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { Empty } from '../../parts/empty';
-import { MoreError, type Pages } from '../../parts/more';
+import { MoreButton, MoreError, type Pages } from '../../parts/more';
 import { NoMatch } from '../../parts/no-match';
 import { ClockTime } from '../../parts/time';
 import { useToken } from '../../permission';
@@ -10,21 +10,8 @@ import { FirstWebhook } from '../webhooks/first-webhook';
 
 /** Says how far back the search went without a match, if it stopped before the end of the list. */
 export function NoneSoFar({ searchedTo, query }: { searchedTo: string | undefined; query: Pages }) {
-  const { isFetchingNextPage, fetchNextPage } = query;
   return (
-    <Empty
-      title="No match so far"
-      actions={
-        <button
-          type="button"
-          className="btn"
-          disabled={isFetchingNextPage}
-          onClick={() => void fetchNextPage()}
-        >
-          {isFetchingNextPage ? 'Searching…' : 'Search further'}
-        </button>
-      }
-    >
+    <Empty title="No match so far" actions={<MoreButton query={query} isSearch />}>
       <p role="status">
         {searchedTo && (
           <>
