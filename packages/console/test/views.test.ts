@@ -108,9 +108,19 @@ describeInBrowser('the views of the console', async (open) => {
     const webhook = await tenant.webhook(receiver, {
       ...{ description: 'x'.repeat(256), url: `${receiver.url}/${'y'.repeat(300)}` },
     });
-    const event = await tenant.record({ subject: { type: 'invoice', id: `INV-${'z'.repeat(100)}` } });
-    await tenant.settled(webhook, 1);
+    const long = 'z'.repeat(100);
+    const named = {
+      subject: { type: 'invoice', id: `INV-${long}` },
+      actor: { type: 'user', id: `USR-${long}` },
+    };
+    const event = await tenant.record(named);
+    await tenant.record(named);
+    await tenant.settled(webhook, 2);
     const { page, faults } = await watched();
+    await page.route('**/v1/event-types', async (route) => {
+      const { data } = await (await route.fetch()).json();
+      await route.fulfill({ json: { data: [...data, { ...data[0], type: `invoice.${long}` }] } });
+    });
     await page.goto(link(tenant.token));
     const widths = [320, 721, 901, 1181];
     for (const [path, heading] of [
@@ -120,7 +130,8 @@ describeInBrowser('the views of the console', async (open) => {
       ['/webhooks', 'Webhooks'],
       [`/webhooks/${webhook.id}?tab=receiver`, 'x'.repeat(256)],
       ['/deliveries', 'Deliveries'],
-      ['/event-types?type=invoice.paid', 'invoice.paid'],
+      ['/event-types', 'Event types'],
+      [`/event-types?type=invoice.${long}`, `invoice.${long}`],
       ['/audit', 'Audit log'],
       ['/webhooks/new', 'New webhook'],
     ] as const) {

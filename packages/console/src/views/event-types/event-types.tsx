@@ -8,6 +8,7 @@ import { FilterInput } from '../../parts/filter-input';
 import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { Loaded } from '../../parts/loaded';
+import { TypeName } from '../../parts/type-name';
 import { webhookName } from '../../parts/webhook-tag';
 import { WithCode } from '../../parts/with-code';
 import { usePermission } from '../../permission';
@@ -54,7 +55,7 @@ function Catalogue({ types }: { types: EventType[] }) {
                   className="mono"
                   resetScroll={false}
                 >
-                  {one.type}
+                  <TypeName type={one.type} />
                 </Link>
               ))}
             </div>
@@ -84,7 +85,9 @@ function TypeDetail({ type }: { type: EventType }) {
         All event types
       </Link>
       <div className="head">
-        <h2 className="mono type-name">{type.type}</h2>
+        <h2 className="mono type-name">
+          <TypeName type={type.type} />
+        </h2>
         <span className="grow" />
         <Link to="/events" search={{ type: type.type }} className="btn slim">
           See events
