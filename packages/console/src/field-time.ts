@@ -17,9 +17,18 @@ export function fieldTextOf(iso: string, zone: Zone): string {
   return new Date(at.getTime() + aheadMs).toISOString().slice(0, 19).replace(/:00$/, '');
 }
 
-/** Returns the time in the browser's field for date and time, or undefined if it is not typed completely. */
-export function timeInField(text: string, zone: Zone): string | undefined {
+/**
+ * Returns the time in the browser's field for date and time, or undefined if it is not typed completely. At the end of
+ * daylight saving time, a text stands for two times: the one with the same offset as the time `before` is meant.
+ */
+export function timeInField(text: string, zone: Zone, before: string): string | undefined {
   // Without a zone, a date with a time is local.
   const at = new Date(zone === 'utc' ? `${text}Z` : text);
-  return isTime(at.getTime()) ? at.toISOString() : undefined;
+  if (!isTime(at.getTime())) return undefined;
+  if (zone === 'utc') return at.toISOString();
+  const sameOffset = new Date(Date.parse(`${text}Z`) + new Date(before).getTimezoneOffset() * 60_000);
+  const isSameText =
+    isTime(sameOffset.getTime()) &&
+    fieldTextOf(sameOffset.toISOString(), zone) === fieldTextOf(at.toISOString(), zone);
+  return (isSameText ? sameOffset : at).toISOString();
 }

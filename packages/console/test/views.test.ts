@@ -376,6 +376,15 @@ describeInBrowser('the views of the console', async (open) => {
     await expect.poll(() => inLocal.inputValue()).toBe('2026-11-17T04:00');
     await inLocal.fill('2026-11-17T03:00:07');
     await page.waitForURL((url) => url.searchParams.get('from') === '2026-11-16T18:00:07.000Z');
+    // At the end of daylight saving time, an hour comes twice: the field stays in the one that it shows.
+    await devTools.send('Emulation.setTimezoneOverride', { timezoneId: 'Europe/Berlin' });
+    for (const hour of ['00', '01']) {
+      const range = `from=2026-10-25T${hour}:30:00.000Z&to=2026-10-25T03:00:00.000Z`;
+      await visit(page, `/webhooks/${webhook.id}/replay?${range}`, 'Replay events');
+      await expect.poll(() => inLocal.inputValue()).toBe('2026-10-25T02:30');
+      await inLocal.fill('2026-10-25T02:30:05');
+      await page.waitForURL((url) => url.searchParams.get('from') === `2026-10-25T${hour}:30:05.000Z`);
+    }
     expect(faults).toEqual([]);
   });
 

@@ -15,7 +15,7 @@ export function TimeField({
 }) {
   const shownZone = useStore(zone);
   const field = useFieldValue(fieldTextOf(value, shownZone), (text) => {
-    const at = timeInField(text, shownZone);
+    const at = timeInField(text, shownZone, value);
     if (at !== undefined) onChange(at);
   });
   return (
