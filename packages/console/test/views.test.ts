@@ -1,11 +1,11 @@
 import type { Locator, Page, Route } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
-import { ask } from '../../server/test/support/client.js';
+import { ask, event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { platformToken, sharedService } from '../../server/test/support/service.js';
-import { newTenant } from '../../server/test/support/tenant.js';
+import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
 
@@ -439,7 +439,7 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('lead from a delivery that was given up to the one that was sent later', async () => {
+  it('lead from a delivery that was given up to the one that was sent later, and say so if it was never sent', async () => {
     const tenant = await newTenant(service, { scopes });
     const { receiver, webhook } = await tenant.connect(500);
     await tenant.record();
@@ -459,6 +459,22 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('link', { name: 'Open the newer delivery' }).click();
     await page.waitForURL((url) => url.pathname.endsWith(again.id));
     await page.getByText('Delivered: the receiver responded with 200').waitFor();
+
+    // With one request per second, the last of many is still waiting when the webhook is disabled.
+    const paced = await tenant.webhook(receiver, { event_types: ['task.created'], rate_limit: 1 });
+    const waiting = event({ organization_id: tenant.organization, type: 'task.created' });
+    const recorded = await record(service, ...Array<unknown>(20).fill(waiting));
+    await tenant.data('PATCH', `/v1/webhooks/${paced.id}`, { status: 'disabled' });
+    const last = recorded.at(-1)!.id;
+    await eventually(
+      () => tenant.data('GET', `/v1/events/${last}/deliveries`),
+      (all) => all.every(({ final }: { final: boolean }) => final),
+    );
+    await page.goto(`${service.publicUrl}/console/events/${last}`);
+    const row = page.getByRole('row', { name: 'Given up' }).filter({ hasText: 'Webhook disabled' });
+    await row.getByRole('link').click();
+    await page.getByText('Not sent: the webhook was disabled before the first attempt.').waitFor();
+    await page.getByText('Request (not sent)').waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -1,9 +1,8 @@
 import type { Delivery } from '@posthorn/client';
 
-export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final' | 'attempts'> }) {
+export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final'> }) {
   if (delivery.status === 'success') return <span className="tag ok">Delivered</span>;
-  if (delivery.status === 'pending' || delivery.attempts === 0)
-    return <span className="tag mute">Pending</span>;
+  if (delivery.status === 'pending') return <span className="tag mute">Pending</span>;
   return delivery.final ? (
     <span className="tag bad">Given up</span>
   ) : (

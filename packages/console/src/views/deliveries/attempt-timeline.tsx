@@ -56,7 +56,7 @@ export function AttemptTimeline({
       ))}
       {delivery.error === 'disabled' && (
         <li>
-          <p className="small">The webhook was disabled, so there will be no further attempts.</p>
+          <p className="small">The webhook was disabled, so no attempt follows.</p>
         </li>
       )}
     </ol>

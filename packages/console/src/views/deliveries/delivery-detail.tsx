@@ -186,7 +186,7 @@ function Body({
           </div>
           {request && (
             <RequestBox
-              title="Latest request"
+              title={chosen ? 'Latest request' : delivery.final ? 'Request (not sent)' : 'First request'}
               request={chosen === delivery.attempt_log.at(-1) ? request : withoutAttempt(request)}
               isRaw={isRaw}
             />

@@ -34,6 +34,21 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
       </div>
     );
   }
+  if (!latest && delivery.final) {
+    return (
+      <div className="note">
+        <b>Not sent: the webhook was disabled before the first attempt.</b>
+        <p>
+          If the webhook is still disabled, activate it. Then redeliver the event, or replay a time range.
+        </p>
+        <div className="actions">
+          <Link to="/webhooks/$webhookId" params={{ webhookId }} className="btn slim">
+            Open the webhook
+          </Link>
+        </div>
+      </div>
+    );
+  }
   if (!latest) {
     return (
       <div className="note calm">

@@ -71,7 +71,7 @@ export function EventDeliveries({ event }: { event: Event }) {
                       <DeliveryTag delivery={delivery} />
                     </td>
                     <td className="r soft next-col">
-                      {delivery.attempts > 0 && outcomeOf(delivery)}
+                      {(delivery.attempts > 0 || delivery.final) && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
                         <span className="second">
                           next <Countdown to={delivery.next_attempt_at} />
