@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
 import { webhookDayQuery } from '../api/stats';
 import { formatMs } from '../format';
+import { useOnScreen } from '../on-screen';
 import { Sparkline, successRate } from './sparkline';
 
 /**
@@ -18,17 +18,11 @@ export function WebhookDay({
   withP95?: boolean;
   isOneOfFew?: boolean;
 }) {
-  const cell = useRef<HTMLTableCellElement>(null);
-  const [isSeen, setSeen] = useState(isOneOfFew);
-  useEffect(() => {
-    if (!cell.current || isSeen) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && setSeen(true), {
-      rootMargin: '300px',
-    });
-    observer.observe(cell.current);
-    return () => observer.disconnect();
-  }, [isSeen]);
-  const { data, isPending } = useQuery({ ...webhookDayQuery(webhookId), enabled: isSeen });
+  const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>();
+  const { data, isPending } = useQuery({
+    ...webhookDayQuery(webhookId),
+    enabled: isOneOfFew || isOnScreen,
+  });
   const wait = isPending && <i className="bone" aria-hidden="true" />;
   return (
     <>

@@ -21,6 +21,7 @@ import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
 import { NoEvents } from './no-events';
 import type { EventOutcome } from './outcome';
+import { OutcomeCell } from './outcome-cell';
 import { useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
@@ -84,7 +85,8 @@ function Events() {
                   key={event.id}
                   event={event}
                   isFresh={tail.fresh.has(event.id)}
-                  outcome={may.readWebhooks ? (outcomes.get(event.id) ?? null) : undefined}
+                  outcome={outcomes.get(event.id)}
+                  showsOutcome={may.readWebhooks}
                 />
               ))}
             </tbody>
@@ -128,11 +130,12 @@ const Row = memo(function Row({
   event,
   isFresh,
   outcome,
+  showsOutcome,
 }: {
   event: Event;
   isFresh: boolean;
-  /** Null if it is unknown, undefined if the token may not see it. */
   outcome: EventOutcome | null | undefined;
+  showsOutcome: boolean;
 }) {
   return (
     <tr className={isFresh ? 'fresh' : undefined}>
@@ -159,11 +162,7 @@ const Row = memo(function Row({
         {shortId(event.actor.id)}
       </td>
       <td className="wide roomy soft mono">{event.workspace_id ?? '–'}</td>
-      {outcome !== undefined && (
-        <td className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
-          {outcome && `${outcome.delivered} of ${outcome.all}`}
-        </td>
-      )}
+      {showsOutcome && <OutcomeCell eventId={event.id} found={outcome} />}
     </tr>
   );
 });

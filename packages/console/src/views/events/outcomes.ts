@@ -7,15 +7,16 @@ import { type EventOutcome, outcomesOf } from './outcome';
 const limit = 100;
 
 /**
- * Returns the outcomes of the events on each page. Except for redeliveries and replays, a delivery has the same time
- * as its event, so one search in the time range of a page finds the deliveries. If there are more than `limit`, or too
- * many to search, the older events of the page have no outcome.
+ * Returns the outcomes of the events on each page that has been searched. Except for redeliveries and replays, a
+ * delivery has the same time as its event, so one search in the time range of a page finds the deliveries. The outcome
+ * is null if the search did not find the event, or not for certain all of its deliveries: a search ends after `limit`
+ * deliveries, and deliveries without an attempt are not in the list.
  */
 export function useOutcomes(
   pages: readonly Page<Event>[],
   isOn: boolean,
   refetchInterval: number | false,
-): ReadonlyMap<string, EventOutcome> {
+): ReadonlyMap<string, EventOutcome | null> {
   const found = useQueries({
     queries: pages.map(({ data }) => {
       const from = data.at(-1)?.created_at;
@@ -29,5 +30,7 @@ export function useOutcomes(
       };
     }),
   });
-  return outcomesOf(found.flatMap(({ data: page }) => page ?? []));
+  const outcomes = outcomesOf(found.flatMap(({ data: page }) => page ?? []));
+  const searched = pages.filter((_, index) => found[index]?.data).flatMap(({ data }) => data);
+  return new Map(searched.map(({ id }) => [id, outcomes.get(id) ?? null]));
 }

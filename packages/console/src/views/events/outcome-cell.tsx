@@ -1,0 +1,49 @@
+import { useQuery } from '@tanstack/react-query';
+import { eventDeliveriesQuery } from '../../api/events';
+import { useLive } from '../../live';
+import { useOnScreen } from '../../on-screen';
+import { staleMs } from '../../query-client';
+import { type EventOutcome, outcomesOf } from './outcome';
+
+/** Each row takes a request, and a token has 600 of them per minute by default. */
+const lookUpEveryMs = 60_000;
+
+/**
+ * How many webhooks received the event. Unless the search of the page found that all of them did, the deliveries of the
+ * event are looked up, because the search does not find redeliveries and replays. Only rows on screen, or close to it,
+ * are looked up.
+ */
+export function OutcomeCell({
+  eventId,
+  found,
+}: {
+  eventId: string;
+  /** What the search found: null if it did not find the event, undefined if it did not look for it. */
+  found: EventOutcome | null | undefined;
+}) {
+  const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>();
+  const { isLive } = useLive();
+  const mustLookUp = found === null || (found !== undefined && found.delivered < found.all);
+  const { data, error } = useQuery({
+    ...eventDeliveriesQuery(eventId),
+    enabled: mustLookUp && isOnScreen,
+    // A delivery that has ended changes only if the event is sent again.
+    staleTime: ({ state }) => (state.data?.data.every(({ final }) => final) ? lookUpEveryMs : staleMs),
+    refetchInterval: isLive && lookUpEveryMs,
+  });
+  const lookedUp = data && !data.hasMore ? outcomesOf([data]).get(eventId) : undefined;
+  const outcome = mustLookUp && data ? lookedUp : found;
+  const isNone = mustLookUp && data?.data.length === 0;
+  const isLoading = mustLookUp && !data && !error;
+  return (
+    <td ref={cell} className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
+      {isLoading ? (
+        <i className="bone" aria-hidden="true" />
+      ) : outcome ? (
+        `${outcome.delivered} of ${outcome.all}`
+      ) : (
+        !isNone && <span title="Not known. Open the event to see its deliveries.">–</span>
+      )}
+    </td>
+  );
+}
