@@ -33,6 +33,19 @@ export function useSettings(): Settings {
   return useQuery(settingsQuery).data ?? fallback;
 }
 
+/** A wait can be 20% longer than scheduled, and the attempts take a while themselves. */
+const waitMax = 1.2;
+const attemptsMs = 600_000;
+
+/**
+ * Returns the time at or after which deliveries that failed since a given time were created. The statistics count
+ * failures when they happen, but a delivery is listed by when it was created.
+ */
+export function createdSince(failedSinceMs: number, { retry_waits_ms: waitsMs }: Settings): string {
+  const waitedMs = waitsMs.reduce((sum, waitMs) => sum + waitMs, 0);
+  return new Date(failedSinceMs - waitedMs * waitMax - attemptsMs).toISOString();
+}
+
 export function productName(settings: Settings): string {
   return settings.name ?? 'Posthorn';
 }

@@ -5,7 +5,7 @@ import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
-import { newTenant } from '../../server/test/support/tenant.js';
+import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
 
@@ -318,17 +318,31 @@ describeInBrowser('the console at work', async (open) => {
     expect(unexpected(faults, /status of 422|net::ERR_|could not be loaded|imported module/)).toEqual([]);
   });
 
-  it('shows the figures of the webhooks before they are scrolled to, and opens the deliveries of a bar by keyboard', async () => {
+  it('shows the figures of the webhooks before they are scrolled to, and opens the deliveries of a bar by keyboard, also those created long before they failed', async () => {
     const tenant = await newTenant(service, { scopes });
-    const { webhook } = await tenant.connect(200);
+    await tenant.connect(500);
     await tenant.record();
-    await tenant.settled(webhook, 1);
+    await eventually(
+      () => tenant.data('GET', `/v1/stats?from=${new Date(Date.now() - 3_600_000).toISOString()}`),
+      ({ totals }) => totals.failed_attempts === 1,
+    );
     const { page, faults } = await watched();
     await page.setViewportSize({ width: 1280, height: 120 });
     await page.goto(link(tenant.token));
     const rate = page.locator('td.rate');
     await expect.poll(() => rate.textContent(), { timeout: 10_000 }).not.toBe('');
-    const bars = page.getByRole('slider', { name: /^\d delivered, \d retried, \d given up/ });
+    const bars = page.getByRole('slider', { name: /^0 delivered, 1 retried, 0 given up/ });
+    // The schedule takes ten hours, and the statistics cover a day.
+    const hours = (url: string) => {
+      const { searchParams } = new URL(url, service.publicUrl);
+      return (Date.parse(searchParams.get('to')!) - Date.parse(searchParams.get('from')!)) / 3_600_000;
+    };
+    const covered = async (link: string, name: string) =>
+      hours((await page.locator(link, { hasText: name }).getAttribute('href'))!);
+    expect(await covered('.legend a', 'delivered')).toBeLessThan(26);
+    expect(await covered('.legend a', 'retried')).toBeGreaterThan(34);
+    expect(await covered('.legend a', 'given up')).toBeGreaterThan(34);
+    expect(await covered('a.figure', 'given up')).toBeGreaterThan(34);
     await bars.focus();
     await page.keyboard.press('Home');
     await page.keyboard.press('End');
@@ -339,6 +353,8 @@ describeInBrowser('the console at work', async (open) => {
       .waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => url.pathname.endsWith('/deliveries') && url.searchParams.has('to'));
+    expect(hours(page.url())).toBeGreaterThan(10);
+    await page.getByRole('button', { name: /^Remove the filter created \d/ }).waitFor();
     await page.locator('tbody tr').first().waitFor();
     expect(faults).toEqual([]);
   });

@@ -2,6 +2,7 @@ import type { Stats } from '@posthorn/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { formatCount } from '../format';
+import { createdSince, useSettings } from '../settings';
 import { barsOf, stepName } from '../stats-bars';
 import { Chart } from './chart';
 
@@ -21,11 +22,20 @@ export function DeliveryChart({
   const bars = barsOf(stats);
   const { totals } = stats;
   const retried = bars.retried.reduce((sum, value) => sum + value, 0);
+  const settings = useSettings();
+  const hasFailures = (fromMs: number, toMs: number) =>
+    bars.starts.some(
+      (at, index) => at >= fromMs && at < toMs && (bars.retried[index] || bars.givenUp[index]),
+    );
   const openRange = (fromMs: number, toMs: number, state?: (typeof states)[number]) =>
     void navigate({
       to: '/deliveries',
       search: {
-        ...rangeOf(fromMs, toMs),
+        from:
+          state === 'delivered' || !hasFailures(fromMs, toMs)
+            ? new Date(fromMs).toISOString()
+            : createdSince(fromMs, settings),
+        to: new Date(toMs - 1).toISOString(),
         ...(webhookId && { webhook_id: webhookId }),
         // A delivery that was retried then may have succeeded since, so filter only by the other states.
         ...(state && state !== 'retrying' && { state }),
@@ -62,24 +72,21 @@ export function DeliveryChart({
 function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefined }) {
   const of = webhookId ? { webhook_id: webhookId } : {};
   const range = { from: stats.from, to: stats.to };
+  const failed = { ...range, from: createdSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="legend">
       <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
         <i />
         delivered
       </Link>
-      <Link to="/deliveries" search={{ ...of, ...range }} className="warn">
+      <Link to="/deliveries" search={{ ...of, ...failed }} className="warn">
         <i />
         retried
       </Link>
-      <Link to="/deliveries" search={{ ...of, ...range, state: 'given_up' }} className="bad">
+      <Link to="/deliveries" search={{ ...of, ...failed, state: 'given_up' }} className="bad">
         <i />
         given up
       </Link>
     </div>
   );
-}
-
-function rangeOf(fromMs: number, toMs: number) {
-  return { from: new Date(fromMs).toISOString(), to: new Date(toMs - 1).toISOString() };
 }

@@ -5,7 +5,16 @@ import { useStore } from '../store';
 import { Chip } from './chip';
 
 /** The two times of a range in the URL. A length that ends now is shown by the range picker. */
-export function RangeChip({ search, onRemove }: { search: RangeSearch; onRemove: () => void }) {
+export function RangeChip({
+  search,
+  name = 'time',
+  onRemove,
+}: {
+  search: RangeSearch;
+  /** What the range is about. */
+  name?: string;
+  onRemove: () => void;
+}) {
   const shownZone = useStore(zone);
   if (!search.from) return null;
   const [fromMs, toMs] = [Date.parse(search.from), Date.parse(search.to ?? '')];
@@ -14,5 +23,5 @@ export function RangeChip({ search, onRemove }: { search: RangeSearch; onRemove:
   const value = Number.isNaN(fromMs + toMs)
     ? `${clock(search.from)} – ${search.to ? clock(search.to) : 'now'}`
     : formatRange(fromMs, toMs, shownZone, Date.now());
-  return <Chip name="time" value={value} onRemove={onRemove} />;
+  return <Chip name={name} value={value} onRemove={onRemove} />;
 }

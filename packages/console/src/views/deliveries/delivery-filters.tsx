@@ -89,7 +89,11 @@ export function DeliveryFilters({
       {search.event_id && (
         <Chip name="event" value={search.event_id} onRemove={() => set({ event_id: undefined })} />
       )}
-      <RangeChip search={search} onRemove={() => set({ from: undefined, to: undefined, range: undefined })} />
+      <RangeChip
+        search={search}
+        name="created"
+        onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
+      />
     </div>
   );
 }

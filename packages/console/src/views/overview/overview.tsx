@@ -13,6 +13,7 @@ import { RangePicker } from '../../parts/range-picker';
 import { Skeleton } from '../../parts/skeleton';
 import { needsAttention } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
+import { createdSince, useSettings } from '../../settings';
 import { viewsOf } from '../../shell/views';
 import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from '../webhooks/first-webhook';
@@ -130,6 +131,7 @@ function FigureRow({
 }) {
   const { totals } = stats;
   const range = { from: stats.from, to: stats.to };
+  const failed = { ...range, from: createdSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="figures">
       <Link className="figure" to="/deliveries" search={{ ...range, state: 'delivered' }}>
@@ -140,7 +142,7 @@ function FigureRow({
         <b>{formatCount(totals.failed_attempts)}</b>
         <span>failed attempts</span>
       </div>
-      <Link className="figure" to="/deliveries" search={{ ...range, state: 'given_up' }}>
+      <Link className="figure" to="/deliveries" search={{ ...failed, state: 'given_up' }}>
         <b className={totals.given_up > 0 ? 'bad-text' : ''}>{formatCount(totals.given_up)}</b>
         <span>given up</span>
       </Link>
