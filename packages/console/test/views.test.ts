@@ -17,16 +17,20 @@ describeInBrowser('the views of the console', async (open) => {
   const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
   const clipboard = async (page: Page) => String(await page.evaluate('navigator.clipboard.readText()'));
 
-  it('find an event by its subject, and show its payload to the last digit', async () => {
+  it('find an event by its subject, and show its payload to the last digit and what happened before and after', async () => {
     const tenant = await newTenant(service, { scopes });
     const digits = '12345678901234567890.10';
+    const subject = { type: 'invoice', id: 'INV-exact' };
     await tenant.record({ subject: { type: 'invoice', id: 'INV-other' } });
+    await tenant.record({ subject });
     const { body } = await ask(`${service.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"type":"invoice.paid","organization_id":"${tenant.organization}","actor":{"type":"user","id":"USR-ada"},
                "subject":{"type":"invoice","id":"INV-exact"},"payload":{"id":"INV-exact","big":${digits}}}`,
     });
-    const [event] = body.data;
+    const [exact] = body.data;
+    const later = event({ organization_id: tenant.organization, subject });
+    await record(service, ...Array<unknown>(14).fill(later));
     const { page, faults } = await watched();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.goto(link(tenant.token, '/events'));
@@ -37,13 +41,15 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('heading', { name: 'History of INV-exact' }).waitFor();
     expect(new URL(page.url()).searchParams.get('subject_id')).toBe('INV-exact');
     await page.getByRole('link', { name: 'INV-other' }).waitFor({ state: 'detached' });
-    await page.locator(`tbody a[href*="${event.id}"]`).click();
+    await page.locator(`tbody a[href*="${exact.id}"]`).click();
     await page.locator('pre').getByText(digits).waitFor();
+    await page.locator('.timeline li + li.here + li').waitFor();
+    await page.getByRole('link', { name: 'Full history' }).waitFor();
     await page.getByRole('button', { name: 'Raw' }).click();
     await page.locator('pre').getByText(`"big":${digits}}`).waitFor();
     expect(new URL(page.url()).searchParams.get('text')).toBe('raw');
     await page.getByRole('button', { name: 'Copy as curl' }).click();
-    await expect.poll(() => clipboard(page)).toContain(`/v1/events/${event.id}`);
+    await expect.poll(() => clipboard(page)).toContain(`/v1/events/${exact.id}`);
     await page.goBack();
     await page.getByRole('button', { name: 'Remove the filter subject' }).click();
     await page.getByRole('link', { name: 'INV-other' }).waitFor();

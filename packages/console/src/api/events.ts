@@ -11,14 +11,42 @@ export interface EventPage extends Page<Event> {
   readAtMs: number;
 }
 
-export const eventPagesQuery = (organizationId: string, filter: EventFilter, limit = 25) =>
+const limit = 25;
+
+export const eventPagesQuery = (organizationId: string, filter: EventFilter) =>
   infiniteQueryOptions({
-    queryKey: ['events', organizationId, filter, limit],
+    queryKey: ['events', organizationId, filter],
     ...pagesOf(async (cursor, signal): Promise<EventPage> => {
       const readAtMs = performance.now();
       const query = { organization_id: organizationId, ...filter, limit, cursor };
       return { ...(await posthorn.events.list(query, { signal }).first()), readAtMs };
     }),
+  });
+
+/** The event and up to six events of its subject before and after it. */
+const aroundMax = 7;
+
+/** What happened to the subject of an event around it, newest first. */
+export const subjectHistoryQuery = (event: Event) =>
+  queryOptions({
+    queryKey: ['subject-history', event.id],
+    queryFn: async ({ signal }) => {
+      const { organization_id, subject, created_at: at } = event;
+      const query = { organization_id, subject_id: subject.id, limit: aroundMax };
+      const [before, after] = await Promise.all([
+        posthorn.events.list({ ...query, to: at }, { signal }).first(),
+        posthorn.events.list({ ...query, from: at, order: 'asc' }, { signal }).first(),
+      ]);
+      // Many events can have the same time, so the pages can miss the event itself.
+      const byId = new Map([...before.data, event, ...after.data].map((one) => [one.id, one]));
+      const orderOf = (one: Event) => `${one.created_at} ${one.id}`;
+      return {
+        data: [...byId.values()].sort((one, other) => (orderOf(one) < orderOf(other) ? 1 : -1)),
+        hasMore: before.hasMore || after.hasMore,
+      };
+    },
+    // Another event of the same history may have been open.
+    placeholderData: (shown) => (shown?.data.some(({ id }) => id === event.id) ? shown : undefined),
   });
 
 export interface EventWithText {

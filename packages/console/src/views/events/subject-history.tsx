@@ -1,31 +1,26 @@
 import type { Event } from '@posthorn/client';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { eventPagesQuery } from '../../api/events';
+import { subjectHistoryQuery } from '../../api/events';
 import { ClockTime } from '../../parts/time';
-
-const shownMax = 12;
 
 /** What happened to the subject before and after, newest first. */
 export function SubjectHistory({ event }: { event: Event }) {
-  const { data } = useInfiniteQuery(
-    eventPagesQuery(event.organization_id, { subject_id: event.subject.id }, shownMax),
-  );
-  const page = data?.pages[0];
-  if (!page || page.data.length < 2) return null;
+  const { data: history } = useQuery(subjectHistoryQuery(event));
+  if (!history || history.data.length < 2) return null;
   return (
     <section>
       <div className="section-head">
         <h2>History of {event.subject.id}</h2>
         <span className="grow" />
-        {page.hasMore && (
+        {history.hasMore && (
           <Link to="/events" search={{ subject_id: event.subject.id }} className="link">
             Full history
           </Link>
         )}
       </div>
       <ol className="timeline">
-        {page.data.map((one) => (
+        {history.data.map((one) => (
           <li key={one.id} className={one.id === event.id ? 'here' : undefined}>
             <div className="line">
               {one.id === event.id ? (
