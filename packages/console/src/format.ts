@@ -69,12 +69,12 @@ function formatOf(zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTim
 
 const clockParts = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
 const dayParts = { day: 'numeric', month: 'short' } as const;
+const dateParts = { ...dayParts, year: 'numeric' } as const;
 
 /** `15 Nov 2026, 20:41:07.123 UTC` */
 export function formatExact(atMs: number, zone: Zone): string {
   const text = formatOf(zone, {
-    ...dayParts,
-    year: 'numeric',
+    ...dateParts,
     ...clockParts,
     fractionalSecondDigits: 3,
     timeZoneName: 'short',
@@ -82,21 +82,30 @@ export function formatExact(atMs: number, zone: Zone): string {
   return text.format(atMs);
 }
 
-/** `20:41:07` today, `14 Nov 20:41` before. */
+/** `20:41:07` today, `14 Nov 20:41` on another day, `14 Nov 2025 20:41` in another year. */
 export function formatClock(atMs: number, zone: Zone, nowMs: number): string {
-  const day = formatOf(zone, dayParts);
-  if (day.format(atMs) === day.format(nowMs)) return formatOf(zone, clockParts).format(atMs);
-  return `${day.format(atMs)} ${formatOf(zone, { hour: '2-digit', minute: '2-digit' }).format(atMs)}`;
+  if (isSameDay(atMs, nowMs, zone)) return formatOf(zone, clockParts).format(atMs);
+  return formatDayAndMinute(atMs, zone, nowMs);
 }
 
 /** `20:41:07 – 20:45:00` today, `14 Nov 20:41 – 15 Nov 20:41` otherwise. */
 export function formatRange(fromMs: number, toMs: number, zone: Zone, nowMs: number): string {
-  const today = formatDay(nowMs, zone);
-  const isToday = formatDay(fromMs, zone) === today && formatDay(toMs, zone) === today;
   // With the day of only one of the two, 24 hours would look like a few seconds.
-  const text = (atMs: number) =>
-    isToday ? formatClock(atMs, zone, nowMs) : `${formatDay(atMs, zone)} ${formatMinute(atMs, zone)}`;
-  return `${text(fromMs)} – ${text(toMs)}`;
+  const isToday = isSameDay(fromMs, nowMs, zone) && isSameDay(toMs, nowMs, zone);
+  const text = isToday ? formatClock : formatDayAndMinute;
+  return `${text(fromMs, zone, nowMs)} – ${text(toMs, zone, nowMs)}`;
+}
+
+function formatDayAndMinute(atMs: number, zone: Zone, nowMs: number): string {
+  const year = formatOf(zone, { year: 'numeric' });
+  const isThisYear = year.format(atMs) === year.format(nowMs);
+  const day = isThisYear ? formatDay(atMs, zone) : formatOf(zone, dateParts).format(atMs);
+  return `${day} ${formatMinute(atMs, zone)}`;
+}
+
+function isSameDay(oneMs: number, otherMs: number, zone: Zone): boolean {
+  const date = formatOf(zone, dateParts);
+  return date.format(oneMs) === date.format(otherMs);
 }
 
 /** `14 Nov` */
