@@ -150,8 +150,9 @@ export const problems = {
     title: 'Too many requests',
     advice:
       'The token made too many requests in a minute, too many test events were sent to the webhook in a minute, the ' +
-      'token has too many open tails, or too many requests with an invalid token came from your address. Wait for the ' +
-      'number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` header in every response.',
+      'token or its organization has too many open tails, or too many requests with an invalid token came from your ' +
+      'address. Wait for the number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` header in ' +
+      'every response.',
   },
   internal: {
     status: 500,

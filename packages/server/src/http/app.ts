@@ -34,7 +34,7 @@ import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
 import { statsRoute } from './stats.js';
 import { tokenRoute } from './token.js';
-import { limitUnsentBytes } from './unsent-bytes.js';
+import { limitUnsentBytes, UnsentBytes } from './unsent-bytes.js';
 import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
 import { webhookStatsRoute } from './webhook-stats.js';
@@ -122,7 +122,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
   const limits = readLimits(database.use.max);
   limitReads(app, limits);
-  limitUnsentBytes(app);
+  const unsent = new UnsentBytes();
+  limitUnsentBytes(app, unsent);
   installIdempotency(app, database);
   await installOpenApi(app, {
     title: 'Posthorn API',
@@ -149,6 +150,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     stopping: options.stopping,
     isStillAllowed: (request) => tokens.allows(bearerText(request)),
     readsMax: limits.tails,
+    unsent,
   });
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);

@@ -1,18 +1,23 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { eventJson, type StoredEvent } from '../domain/event.js';
 import { idTimeMs, newId } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
-import { type InputFault, Problem } from '../domain/problem.js';
+import type { InputFault } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
 import { Semaphore } from '../signals/semaphore.js';
 import type { Database } from '../storage/database.js';
 import { endOfStream, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
+import { OpenTails } from './open-tails.js';
 import { eventFilters } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
+import type { UnsentBytes } from './unsent-bytes.js';
 
 const TailQuery = Type.Object(eventFilters, { additionalProperties: false });
 type TailQuery = Static<typeof TailQuery>;
@@ -20,7 +25,8 @@ type TailQuery = Static<typeof TailQuery>;
 const pollMs = 500;
 const keepAliveMs = 15_000;
 const batchSize = 100;
-const tailsPerTokenMax = 20;
+/** A tail that is not read keeps a page in memory. */
+const batchBytesMax = 256 * 1024;
 const horizonsMax = 1_000;
 
 export interface TailOptions {
@@ -35,11 +41,12 @@ export interface TailOptions {
   stopping: AbortSignal;
   /** How many tails read at once. */
   readsMax: number;
+  unsent: UnsentBytes;
 }
 
 /** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
-  const open = new Map<string, number>();
+  const open = new OpenTails();
   const reads = new Semaphore(options.readsMax);
   // Tails of one organization that wake together share one read of its horizon.
   const horizons = new Map<string, CoalescedCall<number>>();
@@ -64,7 +71,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         description:
           'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
           '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
-          'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` on its ' +
+          'every 15 seconds keeps the connection open. A client that does not read the stream is cut off.\n\nA token can ' +
+          'have up to 20 open tails, and an organization up to 100. Another one gets 429 `rate_limited`.\n\nBefore the first message, the stream sends an `id` on its ' +
           'own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
@@ -90,28 +98,15 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       // A client that is already gone would never release its slot: the response does not emit `close` again.
       if (request.method === 'HEAD' || reply.raw.destroyed || request.raw.socket.destroyed)
         return reply.send('');
-      const tokenId = request.token.id;
-      const count = open.get(tokenId) ?? 0;
-      if (count >= tailsPerTokenMax) {
-        throw new Problem(
-          'rate_limited',
-          `A token can have at most ${tailsPerTokenMax} open tails per node.`,
-          {
-            headers: { 'Retry-After': '15' },
-          },
-        );
-      }
-      open.set(tokenId, count + 1);
-      let isOpen = true;
-      const close = () => {
-        if (!isOpen) return;
-        isOpen = false;
-        const left = (open.get(tokenId) ?? 1) - 1;
-        if (left > 0) open.set(tokenId, left);
-        else open.delete(tokenId);
-      };
-      reply.raw.once('close', close);
-      return reply.send(Readable.from(messages(request, tenancy.workspace_id, start), { objectMode: false }));
+      reply.raw.once('close', open.add(request.token));
+      const stream: Readable = Readable.from(
+        messages(request, tenancy.workspace_id, start, {
+          hold: (bytes) => options.unsent.hold(request.token.organization_id, reply.raw, bytes),
+          drained: (signal) => drained(stream, reply.raw, signal),
+        }),
+        { objectMode: false },
+      );
+      return reply.send(stream);
     },
   );
 
@@ -119,6 +114,10 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     request: FastifyRequest<{ Querystring: TailQuery }>,
     workspaceId: string | undefined,
     start: Position,
+    unsent: {
+      hold: (bytes: number) => (() => void) | undefined;
+      drained: (signal: AbortSignal) => Promise<void>;
+    },
   ): AsyncGenerator<string> {
     const gone = new AbortController();
     const subscription = options.recorded.subscribe(request.token.organization_id);
@@ -138,14 +137,23 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         fromMs: options.earliestMs(),
       };
       const page = await reads.run(() =>
-        readEventPage(
-          ...([options.database, filter, 'asc', position, batchSize] as const),
-          () => horizonOf(request.token.organization_id).call(),
-          options.readEvents,
-        ),
+        readEventPage(options.database, filter, 'asc', position, batchSize, {
+          run: options.readEvents,
+          readHorizon: () => horizonOf(request.token.organization_id).call(),
+          bytesMax: batchBytesMax,
+        }),
       );
-      position = page.next ?? position;
-      if (page.rows.length > 0) yield page.rows.map(message).join('');
+      const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
+      // A page that is too much for now is read again later.
+      if (release || page.rows.length === 0) position = page.next ?? position;
+      if (release) {
+        try {
+          for (const event of page.rows) yield message(event);
+          await unsent.drained(signal);
+        } finally {
+          release();
+        }
+      }
       // The clock can be set back.
       else if (Math.abs(options.now() - lastSentAtMs) >= keepAliveMs) yield ': still here\n\n';
       else {
@@ -154,6 +162,20 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       }
       lastSentAtMs = options.now();
     }
+  }
+}
+
+function sizeOf(events: readonly StoredEvent[]): number {
+  return events.reduce((sum, { payload }) => sum + payload.length, 0);
+}
+
+/** Resolves when the system has accepted everything that the stream has sent to the response, or when aborted. */
+async function drained(stream: Readable, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    // By then, the stream has written what the response accepts.
+    await setImmediate();
+    if (signal.aborted || (stream.readableLength === 0 && !response.writableNeedDrain)) return;
+    await once(response, 'drain', { signal }).catch(() => undefined);
   }
 }
 

@@ -10,6 +10,13 @@ const endOfMillisecond = '~';
 /** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
 export type ReadEvents = <T>(work: (database: Queryable) => Promise<T>) => Promise<T>;
 
+export interface PageSource {
+  run: ReadEvents;
+  readHorizon: () => Promise<number>;
+  /** The page ends with the event that reaches this size. */
+  bytesMax: number;
+}
+
 /** Reads one page of events. An ascending page ends at the horizon. */
 export function readEventPage(
   database: Database,
@@ -17,11 +24,16 @@ export function readEventPage(
   order: Order,
   after: Position | undefined,
   limit: number,
-  readHorizon = () => readHorizonMs(database, filter.organization_id),
-  run: ReadEvents = (work) => work(database),
+  {
+    run = (work) => work(database),
+    readHorizon = () => readHorizonMs(database, filter.organization_id),
+    bytesMax,
+  }: Partial<PageSource> = {},
 ): Promise<Page<StoredEvent>> {
   const read = async (part: EventFilter) => {
-    const { events, found } = await run((source) => readEvents(source, part, order, after, limit + 1));
+    const { events, found } = await run((source) =>
+      readEvents(source, part, order, after, limit + 1, bytesMax),
+    );
     return pageOf(events, limit, found);
   };
   return order === 'desc' ? read(filter) : readToHorizon(read, filter, after, readHorizon);

@@ -28,8 +28,9 @@ export async function readEvents(
   order: Order,
   after: Position | undefined,
   limit: number,
+  bytesMax = pageBytesMax,
 ): Promise<FoundEvents<StoredEvent>> {
-  const statement = eventPageStatement(filter, order, after, limit);
+  const statement = eventPageStatement(filter, order, after, limit, bytesMax);
   const { rows } = await database.query<StoredEvent & { fits: boolean }>(statement);
   const events = rows.filter(({ fits }) => fits).map(({ fits: _, ...event }) => event);
   return { events, found: rows.length };
@@ -40,8 +41,9 @@ export function eventPageStatement(
   order: Order,
   after: Position | undefined,
   limit: number,
+  bytesMax = pageBytesMax,
 ) {
-  const page = sizedPageStatement(filter, order, after, limit);
+  const page = sizedPageStatement(filter, order, after, limit, bytesMax);
   const text = `
   select id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
          case when fits then payload end as payload, created_at, fits
@@ -50,12 +52,19 @@ export function eventPageStatement(
 }
 
 /** Returns the statement for a page whose rows show whether they fit into it. The first one always does. */
-function sizedPageStatement(filter: EventFilter, order: Order, after: Position | undefined, limit: number) {
+function sizedPageStatement(
+  filter: EventFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+  bytesMax = pageBytesMax,
+) {
   const page = pageStatement(eventTable, filter, order, after, limit);
+  const values = [...page.values, bytesMax];
   const text = `
-  select *, sum(bytes) over (rows unbounded preceding) - bytes < ${pageBytesMax} as fits
+  select *, sum(bytes) over (rows unbounded preceding) - bytes < $${values.length} as fits
     from (${page.text}) found`;
-  return { ...page, text };
+  return { ...page, text, values };
 }
 
 /** Reads the same page as texts, each equal to `eventJson` of the event. */

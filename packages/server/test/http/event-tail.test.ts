@@ -280,6 +280,21 @@ describe('GET /v1/events/tail', () => {
     for (const tail of [...tails, again]) tail.close();
   });
 
+  it('can be open 100 times per organization, with whatever tokens', async () => {
+    const tokens = await Promise.all(Array.from({ length: 6 }, () => makeToken(service.database)));
+    const last = tokens.pop()!;
+    const tails = await Promise.all(
+      tokens.flatMap((one) => Array.from({ length: 20 }, () => openWhenFree(one))),
+    );
+    const refused = await ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
+      token: last,
+    });
+    expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
+    expect(refused.body.detail).toContain('An organization');
+    tails[0]!.close();
+    for (const tail of [...tails, await openWhenFree(last)]) tail.close();
+  });
+
   it('behind another one on the same connection takes no place before its turn', async () => {
     const pipelining = await makeToken(service.database);
     const target = '/v1/events/tail?organization_id=ORG-acme';

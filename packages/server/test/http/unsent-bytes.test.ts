@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { limitUnsentBytes } from '../../src/http/unsent-bytes.js';
+import { limitUnsentBytes, UnsentBytes } from '../../src/http/unsent-bytes.js';
 import { ask } from '../support/client.js';
 import { appByOrganization } from '../support/limited-app.js';
 import { openSocket } from '../support/raw-http.js';
@@ -9,7 +9,8 @@ import { eventually } from '../support/tenant.js';
 /** More than the system buffers for a connection. */
 const large = 'x'.repeat(16 * 1024 * 1024);
 const app = appByOrganization();
-limitUnsentBytes(app, { organizationBytesMax: 1.5 * large.length, bytesMax: 2.5 * large.length });
+const limits = { organizationBytesMax: 1.5 * large.length, bytesMax: 2.5 * large.length };
+limitUnsentBytes(app, new UnsentBytes(limits));
 app.get('/:organization', async (request, reply) => {
   app.server.emit('sent', request.url);
   return reply.type('text/plain').send(large);

@@ -106,5 +106,7 @@ test.each(['desc', 'asc'] as const)(
     }
     expect(sizes).toEqual([3, 3, 2]);
     expect(new Set(ids).size).toBe(8);
+    const small = await readEventPage(own, filter, order, undefined, 100, { bytesMax: 1 });
+    expect(small).toMatchObject({ rows: { length: 1 }, hasMore: true });
   },
 );

@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { UnsentBytes } from '../../src/http/unsent-bytes.js';
+import { ask } from '../support/client.js';
+import { startTailApp } from '../support/tail-app.js';
+import { eventually } from '../support/tenant.js';
+
+/** More than the system buffers for a connection. */
+const large = 16 * 1024 * 1024;
+
+test('a tail reads a small page, which counts as unsent until its client has read it', async () => {
+  const unsent = new UnsentBytes({ organizationBytesMax: large });
+  const { url, nextRead, openTail } = await startTailApp({ unsent });
+  const statusOf = async (organization: string) =>
+    (await ask(`${url}/large?organization_id=${organization}`)).status;
+  const tail = await openTail('ORG-a');
+  const read = await nextRead();
+  expect(read.values.at(-1)).toBe(256 * 1024);
+  read.answer(large);
+  await eventually(
+    () => statusOf('ORG-a'),
+    (status) => status === 503,
+  );
+  expect(await statusOf('ORG-b')).toBe(200);
+  // It reads the next page only when this one is sent.
+  tail.resume();
+  await nextRead();
+  expect(await statusOf('ORG-a')).toBe(200);
+});
+
+test('a tail waits with a page that would be too much for its organization', async () => {
+  const unsent = new UnsentBytes({ organizationBytesMax: large });
+  const { nextRead, openTail } = await startTailApp({ unsent, readsMax: 2 });
+  const unread = await openTail('ORG-a');
+  (await nextRead()).answer(large);
+  const waiting = await openTail('ORG-a');
+  let received = 0;
+  waiting.on('data', (data) => {
+    received += data.length;
+  });
+  waiting.resume();
+  (await nextRead()).answer(large);
+  // It has not sent the page, and reads it again.
+  const again = await nextRead();
+  expect(received).toBeLessThan(large / 100);
+  unread.destroy();
+  again.answer();
+  while (received < large) (await nextRead()).answer(large);
+});
+
+test('a tail whose client does not read it is cut off', async () => {
+  const unsent = new UnsentBytes({ graceMs: 0, bytesPerSecondMin: Number.MAX_SAFE_INTEGER });
+  const { app, nextRead, openTail } = await startTailApp({ unsent });
+  const responses: ServerResponse[] = [];
+  app.server.on('request', (_request, response) => responses.push(response));
+  await openTail('ORG-a');
+  const read = await nextRead();
+  const closed = once(responses[0]!, 'close');
+  read.answer(large);
+  await closed;
+  expect(responses[0]!.writableFinished).toBe(false);
+});

@@ -1,0 +1,82 @@
+import { EventEmitter, once } from 'node:events';
+import type { Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { eventTailRoute, type TailOptions } from '../../src/http/event-tail.js';
+import { limitUnsentBytes, UnsentBytes } from '../../src/http/unsent-bytes.js';
+import { Notifier } from '../../src/signals/notifier.js';
+import { appByOrganization } from './limited-app.js';
+import { openSocket } from './raw-http.js';
+
+/** A read of a page of events that waits until the test answers it. */
+export interface TailRead {
+  organization: string;
+  values: readonly unknown[];
+  /** Returns one event with a payload of this length, or none. */
+  answer: (payloadLength?: number) => void;
+}
+
+/** A listener with only the tail, whose reads wait for the test instead of a database. */
+export async function startTailApp({ unsent = new UnsentBytes(), ...options }: Partial<TailOptions> = {}) {
+  const arrivals = new EventEmitter();
+  const reads: TailRead[] = [];
+  const query = ({ name, values }: { name: string; values: unknown[] }) => {
+    if (name === 'event horizon') return { rows: [{ horizon: new Date(1_000) }] };
+    return new Promise((resolve) => {
+      const answer = (payloadLength?: number) => {
+        const rows = payloadLength === undefined ? [] : [eventOf(String(values[0]), payloadLength)];
+        resolve({ rows });
+      };
+      reads.push({ organization: String(values[0]), values, answer });
+      arrivals.emit('read');
+    });
+  };
+  const database = { query } as never;
+  const app = appByOrganization();
+  app.setValidatorCompiler(() => () => true);
+  // Each token has an organization of its own.
+  app.addHook('onRequest', async (request) => {
+    const organization = String((request.query as Record<string, unknown>).organization_id);
+    request.token = { id: `TOK-${organization}`, organization_id: organization } as never;
+  });
+  limitUnsentBytes(app, unsent);
+  app.get('/large', (_request, reply) => reply.type('text/plain').send('x'.repeat(1024 * 1024)));
+  eventTailRoute(app, {
+    database,
+    readEvents: (work) => work(database),
+    now: () => 0,
+    earliestMs: () => 0,
+    recorded: new Notifier(),
+    isStillAllowed: async () => true,
+    stopping: new AbortController().signal,
+    readsMax: 1,
+    unsent,
+    ...options,
+  });
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+
+  /** Resolves with the next read that has not been waited for. */
+  async function nextRead(): Promise<TailRead> {
+    while (reads.length === 0) await once(arrivals, 'read');
+    return reads.shift()!;
+  }
+
+  /** Opens a tail and reads nothing of it. */
+  async function openTail(organization: string): Promise<Socket> {
+    const socket = await openSocket(url);
+    socket.on('error', () => undefined);
+    onTestFinished(() => void socket.destroy());
+    socket.pause().write(`GET /v1/events/tail?organization_id=${organization} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    return socket;
+  }
+
+  return { app, url, reads, nextRead, openTail };
+}
+
+function eventOf(organization: string, payloadLength: number) {
+  return {
+    ...{ id: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', type: 'invoice.paid' },
+    ...{ organization_id: organization, workspace_id: null, actor_type: 'user', actor_id: 'USR-ada' },
+    ...{ subject_type: 'invoice', subject_id: 'INV-1', payload: `"${'x'.repeat(payloadLength)}"` },
+    ...{ created_at: new Date(0), fits: true },
+  };
+}
