@@ -9,8 +9,8 @@ import { idTimeMs, newId } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import type { InputFault } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
+import { FairSlots } from '../signals/fair-slots.js';
 import type { Notifier } from '../signals/notifier.js';
-import { Semaphore } from '../signals/semaphore.js';
 import type { Database } from '../storage/database.js';
 import { endOfStream, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
@@ -47,7 +47,7 @@ export interface TailOptions {
 /** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new OpenTails();
-  const reads = new Semaphore(options.readsMax);
+  const reads = new FairSlots(options.readsMax);
   // Tails of one organization that wake together share one read of its horizon.
   const horizons = new Map<string, CoalescedCall<number>>();
   function horizonOf(organizationId: string): CoalescedCall<number> {
@@ -70,10 +70,11 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         summary: 'Stream events',
         description:
           'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
-          '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
-          'every 15 seconds keeps the connection open. A client that does not read the stream is cut off.\n\nA token can ' +
-          'have up to 20 open tails, and an organization up to 100. Another one gets 429 `rate_limited`.\n\nBefore the first message, the stream sends an `id` on its ' +
-          'own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
+          '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
+          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that does not read ' +
+          'the stream is cut off.\n\nA token can have up to 20 open tails on each node, and an organization up to 100. ' +
+          'Another one gets 429 `rate_limited`.\n\nBefore the first message, the stream sends an `id` on its own. ' +
+          'Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(
@@ -120,7 +121,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     },
   ): AsyncGenerator<string> {
     const gone = new AbortController();
-    const subscription = options.recorded.subscribe(request.token.organization_id);
+    const organization = request.token.organization_id;
+    const subscription = options.recorded.subscribe(organization);
     request.raw.once('close', () => {
       gone.abort();
       subscription.close();
@@ -136,13 +138,14 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: options.earliestMs(),
       };
-      const page = await reads.run(() =>
+      const page = await reads.run(organization, signal, () =>
         readEventPage(options.database, filter, 'asc', position, batchSize, {
           run: options.readEvents,
-          readHorizon: () => horizonOf(request.token.organization_id).call(),
+          readHorizon: () => horizonOf(organization).call(),
           bytesMax: batchBytesMax,
         }),
       );
+      if (!page) return;
       const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
       // A page that is too much for now is read again later.
       if (release || page.rows.length === 0) position = page.next ?? position;

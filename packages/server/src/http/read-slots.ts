@@ -1,16 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
+import { FairSlots } from '../signals/fair-slots.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Gives back the slot of a read. Null if it has none. */
     releaseSlot: (() => void) | null;
   }
-}
-
-interface Slots {
-  taken: number;
-  waiting: (() => void)[];
 }
 
 export interface ReadLimits {
@@ -37,62 +33,25 @@ export function readLimits(connections: number): ReadLimits {
  * response is ready, however slowly the client then reads it.
  */
 export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimits): void {
-  /** Those with reads in progress or waiting. */
-  const organizations = new Map<string, Slots>();
-  let taken = 0;
-
-  /** Starts the first read that waits, of an organization that has the fewest in progress. */
-  function startNext(): void {
-    let fewest: Slots | undefined;
-    for (const slots of organizations.values()) {
-      if (slots.waiting.length > 0 && slots.taken < (fewest?.taken ?? reads)) fewest = slots;
-    }
-    fewest?.waiting.shift()?.();
-  }
-
-  function forgetIfIdle(organization: string, slots: Slots): void {
-    if (slots.taken === 0 && slots.waiting.length === 0) organizations.delete(organization);
-  }
-
-  function release(organization: string, slots: Slots): void {
-    taken -= 1;
-    slots.taken -= 1;
-    forgetIfIdle(organization, slots);
-    startNext();
-  }
-
+  const slots = new FairSlots(reads);
   app.decorateRequest('releaseSlot', null);
   app.addHook('preHandler', (request, reply, done) => {
     if (!isRead(request)) return done();
-    const organization = request.token.organization_id;
-    const slots = organizations.get(organization) ?? { taken: 0, waiting: [] };
-    organizations.set(organization, slots);
-    const start = () => {
-      taken += 1;
-      slots.taken += 1;
-      organizations.set(organization, slots);
-      request.releaseSlot = () => release(organization, slots);
-      done();
-    };
-    if (taken < reads) return start();
-    const stopWaiting = () => {
+    const giveUp = () => {
       clearTimeout(late);
       reply.raw.off('close', giveUp);
-      slots.waiting = slots.waiting.filter((one) => one !== next);
-      forgetIfIdle(organization, slots);
-    };
-    const giveUp = () => {
       stopWaiting();
       done(tooMany());
-    };
-    const next = () => {
-      stopWaiting();
-      start();
     };
     const late = setTimeout(giveUp, waitMsMax);
     // Nobody waits for the response of a client that has gone away.
     reply.raw.once('close', giveUp);
-    slots.waiting.push(next);
+    const stopWaiting = slots.take(request.token.organization_id, (release) => {
+      clearTimeout(late);
+      reply.raw.off('close', giveUp);
+      request.releaseSlot = release;
+      done();
+    });
   });
   app.addHook('onSend', (request, _reply, payload, done) => {
     request.releaseSlot?.();

@@ -61,3 +61,20 @@ test('a tail whose client does not read it is cut off', async () => {
   await closed;
   expect(responses[0]!.writableFinished).toBe(false);
 });
+
+test("one organization's tails do not keep those of others waiting, nor do reads of clients that have left", async () => {
+  const { app, nextRead, openTail } = await startTailApp({ readsMax: 2 });
+  const responses: ServerResponse[] = [];
+  app.server.on('request', (_request, response) => responses.push(response));
+  await openTail('ORG-a');
+  await openTail('ORG-a');
+  const inProgress = [await nextRead(), await nextRead()];
+  const leaving = await openTail('ORG-left');
+  await openTail('ORG-a');
+  await openTail('ORG-b');
+  const left = once(responses[2]!, 'close');
+  leaving.destroy();
+  await left;
+  for (const read of inProgress) read.answer();
+  expect([(await nextRead()).organization, (await nextRead()).organization]).toEqual(['ORG-b', 'ORG-a']);
+});

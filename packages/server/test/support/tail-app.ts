@@ -60,12 +60,13 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
     return reads.shift()!;
   }
 
-  /** Opens a tail and reads nothing of it. */
+  /** Opens a tail and reads only its beginning. It has asked for its first page by then. */
   async function openTail(organization: string): Promise<Socket> {
     const socket = await openSocket(url);
     socket.on('error', () => undefined);
     onTestFinished(() => void socket.destroy());
-    socket.pause().write(`GET /v1/events/tail?organization_id=${organization} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    socket.write(`GET /v1/events/tail?organization_id=${organization} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await once(socket, 'readable');
     return socket;
   }
 
