@@ -36,7 +36,7 @@ export interface TailOptions {
   /** Returns the earliest time from which events can still be read. */
   earliestMs: () => number;
   recorded: Notifier;
-  /** Returns whether the request's token is still valid. Called before every read. */
+  /** Returns whether the request's token is still valid. Called before every read and before its events are sent. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
   /** How many tails read at once. */
@@ -132,25 +132,27 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     let lastSentAtMs = options.now();
     // Send an ID before the first event, so that a client that loses the connection can continue from here.
     yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
-    while (!signal.aborted && (await options.isStillAllowed(request))) {
+    while (!signal.aborted) {
       const filter = {
         ...request.query,
         workspace_id: workspaceId,
         fromMs: options.earliestMs(),
       };
-      const page = await reads.run(organization, signal, () =>
-        readEventPage(options.database, filter, 'asc', position, batchSize, {
+      const page = await reads.run(organization, signal, async () => {
+        if (!(await options.isStillAllowed(request))) return undefined;
+        return readEventPage(options.database, filter, 'asc', position, batchSize, {
           run: options.readEvents,
           readHorizon: () => horizonOf(organization).call(),
           bytesMax: batchBytesMax,
-        }),
-      );
+        });
+      });
       if (!page) return;
       const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
       // A page that is too much for now is read again later.
       if (release || page.rows.length === 0) position = page.next ?? position;
       if (release) {
         try {
+          if (!(await options.isStillAllowed(request))) return;
           for (const event of page.rows) yield message(event);
           await unsent.drained(signal);
         } finally {

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { UnsentBytes } from '../../src/http/unsent-bytes.js';
 import { ask } from '../support/client.js';
+import { readToEnd } from '../support/raw-http.js';
 import { startTailApp } from '../support/tail-app.js';
 import { eventually } from '../support/tenant.js';
 
@@ -77,4 +79,18 @@ test("one organization's tails do not keep those of others waiting, nor do reads
   await left;
   for (const read of inProgress) read.answer();
   expect([(await nextRead()).organization, (await nextRead()).organization]).toEqual(['ORG-b', 'ORG-a']);
+});
+
+test('a revoked token gets no event, even if its tail was waiting for a read or reading', async () => {
+  const revoked = new Set<string>();
+  const isStillAllowed = async ({ token }: FastifyRequest) => !revoked.has(token.organization_id);
+  const { reads, nextRead, openTail } = await startTailApp({ isStillAllowed });
+  const reading = await openTail('ORG-a');
+  const read = await nextRead();
+  const waiting = await openTail('ORG-b');
+  revoked.add('ORG-a').add('ORG-b');
+  read.answer(10);
+  const received = await Promise.all([readToEnd(reading), readToEnd(waiting)]);
+  for (const one of received) expect(String(one)).not.toContain('data:');
+  expect(reads).toEqual([]);
 });

@@ -65,7 +65,9 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
     const socket = await openSocket(url);
     socket.on('error', () => undefined);
     onTestFinished(() => void socket.destroy());
-    socket.write(`GET /v1/events/tail?organization_id=${organization} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    socket.write(
+      `GET /v1/events/tail?organization_id=${organization} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
     await once(socket, 'readable');
     return socket;
   }
