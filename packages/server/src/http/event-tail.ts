@@ -71,10 +71,10 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         description:
           'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
           '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
-          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that does not read ' +
-          'the stream is cut off.\n\nA token can have up to 20 open tails on each node, and an organization up to 100. ' +
-          'Another one gets 429 `rate_limited`.\n\nBefore the first message, the stream sends an `id` on its own. ' +
-          'Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
+          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that does not ' +
+          'read the stream is cut off.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
+          'to 100. Another one gets 429 `rate_limited`.\n\nBefore the first message, the stream sends an `id` on its ' +
+          'own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(

@@ -12,10 +12,16 @@ const defaults = {
   graceMs: 10_000,
 };
 
+interface Account {
+  bytes: number;
+  /** Each cuts off a client. The oldest comes first. */
+  cutOffs: Set<() => void>;
+}
+
 /** Counts what clients have not read yet, for each organization and in total. Each byte takes up to three in memory. */
 export class UnsentBytes {
   readonly #limits: typeof defaults;
-  readonly #unsent = new Map<string, number>();
+  readonly #accounts = new Map<string, Account>();
   #total = 0;
 
   constructor(limits: Partial<typeof defaults> = {}) {
@@ -24,39 +30,68 @@ export class UnsentBytes {
 
   /**
    * Counts a response, or a part of one, until the returned function is called or the response is closed. Cuts off the
-   * client if that takes too long. Returns undefined if too much is unsent already.
+   * client if that takes too long, or if there is no room for an organization with less. Returns undefined if too much
+   * is unsent already.
    */
   hold(organization: string, response: ServerResponse, bytes: number): (() => void) | undefined {
-    const counted = bytes < countedBytesMin ? 0 : bytes;
-    if (counted > 0 && !this.#fits(organization, counted)) return undefined;
-    const { bytesPerSecondMin, graceMs } = this.#limits;
-    const timer = setTimeout(() => response.destroy(), graceMs + (bytes / bytesPerSecondMin) * 1000);
+    const isCounted = bytes >= countedBytesMin;
+    if (isCounted && !this.#makeRoom(organization, bytes)) return undefined;
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
       clearTimeout(timer);
       response.off('close', release);
-      this.#add(organization, -counted);
+      if (isCounted) this.#remove(organization, cutOff, bytes);
     };
+    const cutOff = () => {
+      release();
+      response.destroy();
+    };
+    const { bytesPerSecondMin, graceMs } = this.#limits;
+    const timer = setTimeout(cutOff, graceMs + (bytes / bytesPerSecondMin) * 1000);
     response.once('close', release);
-    this.#add(organization, counted);
+    if (isCounted) this.#add(organization, cutOff, bytes);
     return release;
   }
 
-  #fits(organization: string, bytes: number): boolean {
-    const { organizationBytesMax, bytesMax } = this.#limits;
-    const before = this.#unsent.get(organization) ?? 0;
-    // Alone, a response may have any size.
-    if (before > 0 && before + bytes > organizationBytesMax) return false;
-    return this.#total === 0 || this.#total + bytes <= bytesMax;
+  #add(organization: string, cutOff: () => void, bytes: number): void {
+    const account = this.#accounts.get(organization) ?? { bytes: 0, cutOffs: new Set() };
+    account.cutOffs.add(cutOff);
+    account.bytes += bytes;
+    this.#total += bytes;
+    this.#accounts.set(organization, account);
   }
 
-  #add(organization: string, bytes: number): void {
-    this.#total += bytes;
-    const sum = (this.#unsent.get(organization) ?? 0) + bytes;
-    if (sum > 0) this.#unsent.set(organization, sum);
-    else this.#unsent.delete(organization);
+  #remove(organization: string, cutOff: () => void, bytes: number): void {
+    const account = this.#accounts.get(organization)!;
+    account.cutOffs.delete(cutOff);
+    account.bytes -= bytes;
+    this.#total -= bytes;
+    if (account.bytes === 0) this.#accounts.delete(organization);
+  }
+
+  /** Returns whether there is room, after cutting off clients of organizations that have more unsent than this one. */
+  #makeRoom(organization: string, bytes: number): boolean {
+    const { organizationBytesMax, bytesMax } = this.#limits;
+    const before = this.#accounts.get(organization)?.bytes ?? 0;
+    // Alone, a response may have any size.
+    if (before > 0 && before + bytes > organizationBytesMax) return false;
+    while (this.#total > 0 && this.#total + bytes > bytesMax) {
+      const largest = this.#largest();
+      if (!largest || largest.bytes <= before + bytes) return false;
+      const [cutOffOldest] = largest.cutOffs;
+      cutOffOldest?.();
+    }
+    return true;
+  }
+
+  #largest(): Account | undefined {
+    let largest: Account | undefined;
+    for (const account of this.#accounts.values()) {
+      if (account.bytes > (largest?.bytes ?? 0)) largest = account;
+    }
+    return largest;
   }
 }
 

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { limitUnsentBytes, UnsentBytes } from '../../src/http/unsent-bytes.js';
 import { ask } from '../support/client.js';
 import { appByOrganization } from '../support/limited-app.js';
@@ -8,6 +10,7 @@ import { eventually } from '../support/tenant.js';
 
 /** More than the system buffers for a connection. */
 const large = 'x'.repeat(16 * 1024 * 1024);
+const mebibyte = 1024 * 1024;
 const app = appByOrganization();
 const limits = { organizationBytesMax: 1.5 * large.length, bytesMax: 2.5 * large.length };
 limitUnsentBytes(app, new UnsentBytes(limits));
@@ -50,6 +53,33 @@ test('large responses that nobody reads are limited for each organization and in
     () => statusOf('ORG-b'),
     (status) => status === 200,
   );
+});
+
+test('the organization that has left the most unread is cut off, oldest response first, instead of refusing another one', () => {
+  const unsent = new UnsentBytes({ bytesMax: 8 * mebibyte });
+  const responses = new Map<string, ServerResponse>();
+  const isHeld = (organization: string, name: string, bytes: number) => {
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    responses.set(name, response);
+    const release = unsent.hold(organization, response, bytes);
+    onTestFinished(() => release?.());
+    return release !== undefined;
+  };
+  const cutOff = () => [...responses].filter(([, { destroyed }]) => destroyed).map(([name]) => name);
+  // Nothing is gained from cutting off c1, because small parts do not count.
+  expect(isHeld('ORG-c', 'c1', 1)).toBe(true);
+  expect(isHeld('ORG-a', 'a1', 2 * mebibyte)).toBe(true);
+  expect(isHeld('ORG-b', 'b1', mebibyte)).toBe(true);
+  expect(isHeld('ORG-c', 'c2', 2 * mebibyte)).toBe(true);
+  expect(isHeld('ORG-c', 'c3', 3 * mebibyte)).toBe(true);
+  expect(isHeld('ORG-c', 'c4', mebibyte)).toBe(false);
+  expect(cutOff()).toEqual([]);
+  expect(isHeld('ORG-b', 'b2', mebibyte)).toBe(true);
+  expect(cutOff()).toEqual(['c2']);
+  // Now there is room for one more of this size, and nobody has more than ORG-d would have with another one.
+  expect(isHeld('ORG-d', 'd1', mebibyte)).toBe(true);
+  expect(isHeld('ORG-d', 'd2', 3 * mebibyte)).toBe(false);
+  expect(cutOff()).toEqual(['c2']);
 });
 
 test('a response that is ready only after its client has left does not count', async () => {
