@@ -28,9 +28,14 @@ export async function clusterHome(base: string): Promise<string> {
   return home;
 }
 
-/** Returns the path in `database-directory`, or an empty text if there is none. */
-export function rememberedHome(base: string): Promise<string> {
-  return textOf(join(base, pointerName));
+/** Returns the path in `database-directory`, or an empty text if there is none. Throws if it leads nowhere. */
+export async function rememberedHome(base: string): Promise<string> {
+  const home = await textOf(join(base, pointerName));
+  if (home && !(await stat(home).catch(() => undefined)))
+    throw new EmbeddedUnavailable(
+      `${placed(base, home)}, but that directory does not exist. Restore it, or write its new path to the file.`,
+    );
+  return home;
 }
 
 /** Stores the path of a new home, unless another process was faster. Returns the path that is stored. */
@@ -55,21 +60,19 @@ async function rememberFirst(pointer: string, home: string): Promise<string> {
  * use the database of the original. A data directory that was moved keeps its database.
  */
 async function claim(home: string, base: string): Promise<void> {
-  const pointer = join(base, pointerName);
-  const names = `${pointer} says that the database is in ${home}`;
-  if (!(await stat(home).catch(() => undefined)))
-    throw new EmbeddedUnavailable(
-      `${names}, but that directory does not exist. Restore it, or write its new path to the file.`,
-    );
   const owner = await textOf(join(home, ownerName));
   if (owner === base) return;
   const isUsed = owner !== '' && (await textOf(join(owner, pointerName))) === home;
   if (isUsed && !(await isSameDirectory(owner, base)))
     throw new EmbeddedUnavailable(
-      `The data directory ${base} is a copy of ${owner}: ${names}, which the original uses. ` +
+      `The data directory ${base} is a copy of ${owner}: ${placed(base, home)}, which the original uses. ` +
         'To use the copy, copy that directory as well, and write the path of its copy to the file.',
     );
   await writeFile(join(home, ownerName), `${base}\n`);
+}
+
+function placed(base: string, home: string): string {
+  return `${join(base, pointerName)} says that the database is in ${home}`;
 }
 
 /** Returns whether two paths lead to the same directory, for example through a link. */
