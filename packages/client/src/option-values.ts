@@ -16,9 +16,10 @@ export function isHeaderValue(value: string): boolean {
 }
 
 /** Returns the value of an option that counts something, or throws if it is not from 1 to `max`. */
-export function countOption(name: string, value: number, max = Number.MAX_SAFE_INTEGER): number {
-  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
-  const range = max === Number.MAX_SAFE_INTEGER ? 'of at least 1' : `from 1 to ${max}`;
+export function countOption(name: string, value: number, max = Number.POSITIVE_INFINITY): number {
+  const isCount = Number.isInteger(value) || value === Number.POSITIVE_INFINITY;
+  if (isCount && value >= 1 && value <= max) return value;
+  const range = Number.isFinite(max) ? `from 1 to ${max}` : 'of at least 1';
   throw new RangeError(`${name} must be a whole number ${range}, but is ${value}`);
 }
 

@@ -56,6 +56,12 @@ describe('a producer', () => {
     expect(create).toThrow(new RangeError(reason));
   });
 
+  it('is created without limits', () => {
+    const none = Number.POSITIVE_INFINITY;
+    const options = { batch: { events: none }, queue: { events: none, bytes: none }, concurrency: none };
+    expect(() => new Producer({ url: service.platformUrl, token: platformToken, ...options })).not.toThrow();
+  });
+
   it('sends a batch when it has enough bytes', async () => {
     const { producer, make, sizes } = await producing({ batch: { bytes: 2_000, delayMs: 60_000 } });
     const large = make({ type: 'task.created', payload: { note: 'x'.repeat(900) } });

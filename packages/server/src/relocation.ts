@@ -7,7 +7,7 @@ import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
 import { readClock, readClockMs } from './storage/clock.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
-import { countPending, releaseDeliveries } from './storage/draining.js';
+import { findExcess, releaseDeliveries } from './storage/draining.js';
 import { copyCounts } from './storage/relocation-counts.js';
 import { type Copied, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
 import {
@@ -314,11 +314,10 @@ async function refuseForeignKeys(
 
 /** Refuses a move that would stop the organization for too long. */
 async function refuseRetries({ from, organizationId, retriesMax = waitingRetriesMax }: RelocationOptions) {
-  const pending = await countPending(from, organizationId, retriesMax + 1);
-  const [largest] = pending;
-  if (!largest || pending.reduce((sum, { count }) => sum + count, 0) <= retriesMax) return;
+  const webhookId = await findExcess(from, organizationId, retriesMax);
+  if (webhookId === undefined) return;
   throw new RelocationRefused(
-    `More than ${retriesMax.toLocaleString('en')} deliveries of ${organizationId} are waiting for a retry, most of them for ${largest.webhookId}. Moving them would stop the organization for too long. Wait until they have ended, or disable the webhook, move the organization, then activate the webhook and replay what it missed.`,
+    `More than ${retriesMax.toLocaleString('en')} deliveries of ${organizationId} are waiting for a retry, most of them for ${webhookId}. Moving them would stop the organization for too long. Wait until they have ended, or disable the webhook, move the organization, then activate the webhook and replay what it missed.`,
   );
 }
 

@@ -527,8 +527,20 @@ describe('token', () => {
     const line = ['token', 'list', '--organization', 'ORG-many', '--limit'];
     const { stdout, stderr } = await command([...line, '2'], env);
     expect(linesOf(stdout).map((row) => row.split('\t')[0])).toEqual([third, second]);
-    expect(stderr).toContain('There are more tokens. Raise --limit');
+    expect(stderr).toContain('There are more tokens. Use --organization');
     expect((await command([...line, '3'], env)).stderr).toBe('');
+    await database.query({
+      text: `
+  insert into posthorn.tokens
+  select r.*
+    from generate_series(1, 30) n, posthorn.tokens t,
+         jsonb_populate_record(t, jsonb_build_object('id', left(t.id, 27) || 'x' || lpad(n::text, 2, '0'),
+                                                     'hash', '\\x' || md5(n::text))) r
+   where t.id = $1`,
+      values: [third],
+    });
+    const all = await command([...line.slice(0, -1), '--json'], env);
+    expect([JSON.parse(all.stdout).length, all.stderr]).toEqual([33, '']);
   });
 
   test('revoke can be repeated and keeps the first time', async () => {

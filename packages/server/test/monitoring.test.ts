@@ -60,11 +60,13 @@ describe('metrics', () => {
     expect(await metric('posthorn_deliveries_in_memory{state="in_flight"}')).toBe(1);
   });
 
-  it('show how long a transaction has kept dead rows from being removed', async () => {
+  it.each([
+    ['that reads', 'set transaction isolation level repeatable read; select'],
+    ['that has written', 'create temporary table written ()'],
+  ])('show how long a transaction %s has kept dead rows from being removed', async (_which, text) => {
     await service.database.transaction(async (client) => {
       await allowPauses(client);
-      await client.query({ text: 'set transaction isolation level repeatable read' });
-      await client.query({ text: 'select' });
+      await client.query({ text });
       await eventually(
         () => metric('posthorn_oldest_transaction_age_seconds'),
         (seconds) => seconds > 1,

@@ -7,8 +7,9 @@ import { connectionsOf, requestConnections } from '../membership.js';
 import { Database } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { hasDatabase } from '../storage/embedded/cluster.js';
-import { openEmbedded } from '../storage/embedded/embedded.js';
+import { type EmbeddedDatabase, openEmbedded } from '../storage/embedded/embedded.js';
 import { compareSchema } from '../storage/migrate.js';
 import { locksOf } from '../storage/partitions.js';
 import { type Cell, readCell } from '../storage/relocations.js';
@@ -91,17 +92,12 @@ function usesDirectory({ databaseUrl, secretKeys, platformToken }: Config): bool
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {
-  if (config.databaseUrl === undefined && !(await hasDatabase(config.dataDir))) {
-    yield warning(
-      'database',
-      `there is none in ${resolve(config.dataDir)} yet; posthorn serve creates it`,
-      'If the service already has a database, run the command in the directory of the service, or set ' +
-        'POSTHORN_DATA_DIR or DATABASE_URL.',
-    );
-    return;
+  let embedded: EmbeddedDatabase | undefined;
+  if (config.databaseUrl === undefined) {
+    const opened = await openOwn(config.dataDir);
+    if ('state' in opened) return yield opened;
+    embedded = opened;
   }
-  const embedded =
-    config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
   const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
   const pool = new Database(target, 1);
   try {
@@ -116,6 +112,22 @@ async function* database(config: Config): AsyncGenerator<Finding> {
     await pool.close();
     await embedded?.close();
   }
+}
+
+/** Opens the embedded database, or returns why that is not possible. */
+async function openOwn(dataDir: string): Promise<EmbeddedDatabase | Finding> {
+  try {
+    if (await hasDatabase(dataDir)) return await openEmbedded(dataDir, 'command');
+  } catch (error) {
+    if (!(error instanceof EmbeddedUnavailable)) throw error;
+    return problem('database', 'the embedded database cannot be opened', error.message);
+  }
+  return warning(
+    'database',
+    `there is none in ${resolve(dataDir)} yet; posthorn serve creates it`,
+    'If the service already has a database, run the command in the directory of the service, or set ' +
+      'POSTHORN_DATA_DIR or DATABASE_URL.',
+  );
 }
 
 async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {

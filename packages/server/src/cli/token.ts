@@ -95,7 +95,7 @@ export const tokenList: OperatorCommand = {
   },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const limit = limitOf({ limit: String(listedMax), ...options });
+    const limit = limitOf({ limit: options.limit ?? String(listedMax) });
     const found = await withDatabase(config, async (database) => {
       if (organizationId !== undefined) await requireHere(database, organizationId);
       return listTokenPage(database, organizationId, undefined, limit + 1);
@@ -103,7 +103,10 @@ export const tokenList: OperatorCommand = {
     const tokens = found.slice(0, limit);
     if (options.json) terminal.line(JSON.stringify(tokens));
     else terminal.table(columns, tokens);
-    if (found.length > limit) terminal.note('There are more tokens. Raise --limit or use --organization.');
+    if (found.length > limit)
+      terminal.note(
+        'There are more tokens. Use --organization, or GET /platform/tokens, which returns all of them.',
+      );
   },
 };
 

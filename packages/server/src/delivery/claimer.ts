@@ -30,7 +30,7 @@ export class Claimer {
    * cannot remove dead rows, because an old transaction is open, even a small claim has to skip all of them.
    */
   #fraction = 1;
-  #stopped = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: ClaimerOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class Claimer {
 
   /** Claims after `ms`, unless an earlier claim is already scheduled. */
   wake(ms = 0): void {
-    if (this.#stopped) return;
+    if (this.#stopping.signal.aborted) return;
     const dueAtMs = performance.now() + ms;
     if (dueAtMs >= this.#dueAtMs) return;
     this.#dueAtMs = dueAtMs;
@@ -48,10 +48,11 @@ export class Claimer {
 
   #run(): void {
     // The running claim checks `#dueAtMs` when it ends.
-    if (this.#claiming || this.#stopped) return;
+    if (this.#claiming || this.#stopping.signal.aborted) return;
     this.#dueAtMs = Number.POSITIVE_INFINITY;
     this.#claiming = this.#claim()
       .catch((error) => {
+        if (this.#stopping.signal.aborted) return limits.pollMs;
         const fields = { reason: (error as Error).message };
         this.#options.logger[levelFor(error)](fields, 'deliveries could not be claimed');
         return limits.pollMs;
@@ -75,6 +76,7 @@ export class Claimer {
       webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#fraction)),
       bytesMax: Math.floor(limits.claimBytes * this.#fraction),
       limitMs: Math.min(limits.claimMsMax, databaseLimits.queryMs / this.#fraction),
+      signal: this.#stopping.signal,
     };
     const fraction = this.#fraction;
     this.#fraction = Math.max(limits.claimFractionMin, fraction / 2);
@@ -91,8 +93,9 @@ export class Claimer {
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);
   }
 
+  /** Cancels the claim in progress, if any: what it would have leased stays where it is. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stopping.abort();
     clearTimeout(this.#timer);
     await this.#claiming;
   }

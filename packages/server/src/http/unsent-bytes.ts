@@ -14,8 +14,8 @@ const defaults = {
 
 interface Account {
   bytes: number;
-  /** Each cuts off a client. The oldest comes first. */
-  cutOffs: Set<() => void>;
+  /** Each cuts off a client that has not read so many bytes. The oldest comes first. */
+  cutOffs: Map<() => void, number>;
 }
 
 /** Counts what clients have not read yet, for each organization and in total. Each byte takes up to three in memory. */
@@ -56,8 +56,8 @@ export class UnsentBytes {
   }
 
   #add(organization: string, cutOff: () => void, bytes: number): void {
-    const account = this.#accounts.get(organization) ?? { bytes: 0, cutOffs: new Set() };
-    account.cutOffs.add(cutOff);
+    const account = this.#accounts.get(organization) ?? { bytes: 0, cutOffs: new Map() };
+    account.cutOffs.set(cutOff, bytes);
     account.bytes += bytes;
     this.#total += bytes;
     this.#accounts.set(organization, account);
@@ -71,27 +71,31 @@ export class UnsentBytes {
     if (account.bytes === 0) this.#accounts.delete(organization);
   }
 
-  /** Returns whether there is room, after cutting off clients of organizations that have more unsent than this one. */
+  /**
+   * Returns whether there is room, after cutting off the oldest responses of organizations that have more unsent than
+   * this one. Cuts off none if that would not suffice.
+   */
   #makeRoom(organization: string, bytes: number): boolean {
     const { organizationBytesMax, bytesMax } = this.#limits;
     const before = this.#accounts.get(organization)?.bytes ?? 0;
     // Alone, a response may have any size.
     if (before > 0 && before + bytes > organizationBytesMax) return false;
-    while (this.#total > 0 && this.#total + bytes > bytesMax) {
-      const largest = this.#largest();
-      if (!largest || largest.bytes <= before + bytes) return false;
-      const [cutOffOldest] = largest.cutOffs;
-      cutOffOldest?.();
+    const others = [...this.#accounts.values()].map((account) => ({
+      bytes: account.bytes,
+      oldest: [...account.cutOffs],
+    }));
+    const cutOffs: (() => void)[] = [];
+    let total = this.#total;
+    while (total > 0 && total + bytes > bytesMax) {
+      const largest = others.reduce((most, other) => (other.bytes > most.bytes ? other : most));
+      const [cutOff, size] = largest.oldest.shift() ?? [];
+      if (!cutOff || size === undefined || largest.bytes <= before + bytes) return false;
+      cutOffs.push(cutOff);
+      largest.bytes -= size;
+      total -= size;
     }
+    for (const cutOff of cutOffs) cutOff();
     return true;
-  }
-
-  #largest(): Account | undefined {
-    let largest: Account | undefined;
-    for (const account of this.#accounts.values()) {
-      if (account.bytes > (largest?.bytes ?? 0)) largest = account;
-    }
-    return largest;
   }
 }
 

@@ -8,6 +8,8 @@ export interface ClaimBounds {
   bytesMax: number;
   /** How long the claim may take, instead of the usual time. */
   limitMs?: number;
+  /** Cancels the claim. */
+  signal?: AbortSignal;
 }
 
 export interface Claimed {
@@ -48,6 +50,7 @@ export async function claim(database: Queryable, room: Room, bounds: ClaimBounds
     values: [...roomValues(room), bounds.webhooksMax, bounds.bytesMax],
     leases: true,
     ...(bounds.limitMs !== undefined && { limitMs: bounds.limitMs }),
+    ...(bounds.signal && { signal: bounds.signal }),
   });
   const groups = new Map<string, OpenGroup>();
   const deliveries: LeasedDelivery[] = [];

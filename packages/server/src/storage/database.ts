@@ -21,6 +21,8 @@ export interface Statement {
   leases?: boolean;
   /** How long the statement may take, instead of `databaseLimits.queryMs`. */
   limitMs?: number;
+  /** Cancels the statement on the server. */
+  signal?: AbortSignal;
 }
 
 /** Anything that runs statements: the pool, or the client of a transaction. */
@@ -158,7 +160,11 @@ export class Database implements Queryable {
    * Runs a statement. Through a pooler it is not prepared: the next execution may reach a PostgreSQL connection that
    * does not know it.
    */
-  #run<Row extends object>(client: pg.PoolClient, { name, ...statement }: Statement, hasLimit = true) {
+  #run<Row extends object>(
+    client: pg.PoolClient,
+    { name, signal: _, ...statement }: Statement,
+    hasLimit = true,
+  ) {
     return client.query<Row>({
       ...statement,
       ...(name === undefined || this.route.hasPooler ? {} : { name }),
@@ -167,9 +173,20 @@ export class Database implements Queryable {
   }
 
   async query<Row extends object>(statement: Statement) {
+    const { signal } = statement;
     return this.#use(
-      (client) => this.#run<Row>(client, statement),
+      async (client) => {
+        const cancel = () => cancelStatement(client);
+        signal?.addEventListener('abort', cancel);
+        try {
+          return await this.#run<Row>(client, statement);
+        } finally {
+          signal?.removeEventListener('abort', cancel);
+        }
+      },
       () => statement.leases === true,
+      // The server may get the request to cancel late, and cancel the next statement of the connection instead.
+      () => signal?.aborted === true,
     );
   }
 
@@ -226,17 +243,17 @@ export class Database implements Queryable {
   async #use<T>(
     work: (client: pg.PoolClient) => Promise<T>,
     leases: () => boolean,
-    isCopying = () => false,
+    mustClose = () => false,
   ): Promise<T> {
     const client = await this.#connect();
     let broken = false;
     try {
       const result = await work(client);
-      broken = await this.#succeeded(client);
+      broken = (await this.#succeeded(client)) || mustClose();
       return result;
     } catch (error) {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
-      broken = isUnreachable(error) || isCopying();
+      broken = isUnreachable(error) || mustClose();
       if (isRefusedWrite(error)) this.#refused(error, client);
       else if (isOutOfSpace(error)) this.#reachability?.ranOutOfSpace(error);
       else if (broken && leases()) this.onLeaseInDoubt();

@@ -23,25 +23,32 @@ export async function openTransactions(database: Queryable): Promise<readonly st
   return rows.map(({ name }) => name);
 }
 
-/** Counts the pending deliveries of an organization that have a row, up to `max`, by webhook, the largest number first. */
-export async function countPending(
+/**
+ * Returns the webhook that most deliveries of an organization wait for, if more than `max` deliveries that have a row are
+ * waiting.
+ */
+export async function findExcess(
   database: Database,
   organizationId: string,
   max: number,
-): Promise<readonly { webhookId: string; count: number }[]> {
+): Promise<string | undefined> {
   return database.transaction(async (client) => {
     await avoidScans(client);
-    const { rows } = await client.query<{ webhookId: string; count: number }>({
+    const { rows } = await client.query<{ webhook_id: string }>({
       text: `
-  select webhook_id as "webhookId", count(*)
-    from (select webhook_id from posthorn.deliveries
-           where organization_id = $1 and status = 'pending' and leased_by is null
-           limit $2) pending
-   group by 1
-   order by 2 desc`,
+  select webhook_id
+    from posthorn.deliveries
+   where organization_id = $1 and status = 'pending' and leased_by is null
+     -- Usually there are few, which is found out without counting all.
+     and exists (select from posthorn.deliveries
+                  where organization_id = $1 and status = 'pending' and leased_by is null
+                 offset $2)
+   group by webhook_id
+   order by count(*) desc
+   limit 1`,
       values: [organizationId, max],
     });
-    return rows;
+    return rows[0]?.webhook_id;
   }, true);
 }
 

@@ -42,8 +42,9 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
          ${readOnlySql} as "isReadOnly",
          (select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8
             from pg_stat_activity
-           where datname = current_database() and backend_type = 'client backend' and backend_xmin is not null)
-           as "oldestTransactionSeconds"
+           where datname = current_database() and backend_type = 'client backend'
+             -- Between two statements, a transaction that has written may have no snapshot.
+             and (backend_xmin is not null or backend_xid is not null)) as "oldestTransactionSeconds"
     from (select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
                  count(distinct webhook_id) as webhooks
             from posthorn.waiting_webhooks()) w

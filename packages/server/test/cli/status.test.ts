@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -199,6 +199,22 @@ describe('doctor', () => {
     expect(of['data directory']).toMatchObject({ state: 'ok', detail: `${place} does not exist yet` });
     expect(of['secret key']).toBeUndefined();
     expect(existsSync(place)).toBe(false);
+  });
+
+  test('reports an embedded database that is missing, and goes on', async () => {
+    const place = await dataDirectory('data');
+    await mkdir(place);
+    await writeFile(join(place, 'database-directory'), `${place}/lost\n`);
+    const { code, of } = await findings({ DATABASE_URL: '', POSTHORN_DATA_DIR: place });
+    expect(code).toBe(1);
+    expect(of.database).toMatchObject({
+      state: 'problem',
+      detail: 'the embedded database cannot be opened',
+      remedy: expect.stringContaining(
+        `says that the database is in ${place}/lost, but that directory does not`,
+      ),
+    });
+    expect(of['data directory']).toBeDefined();
   });
 
   test('reports a user who does not own the tables; other commands say in one line that a permission is missing', async () => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Claimer, type ClaimerOptions } from '../../src/delivery/claimer.js';
@@ -184,6 +185,24 @@ describe('a claimer', () => {
     expect(totals.slice(0, 5)).toEqual([1, 2, 4, 8, 16].map((part) => Math.floor(largest / part)));
     expect(limitsMs.slice(0, 5)).toEqual([2_500, 5_000, 10_000, 10_000, 10_000]);
     expect(totals.some((total, index) => total > (totals[index - 1] ?? total))).toBe(true);
+  });
+
+  test('that stops cancels its claim', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 1);
+    const claiming = new EventEmitter();
+    const slow = {
+      query: async ({ signal }: Statement) => {
+        claiming.emit('claim');
+        await once(signal!, 'abort');
+        throw new Error('canceled');
+      },
+    };
+    const { claimer } = nodeOn(slow as unknown as Database, node);
+    const claims = once(claiming, 'claim');
+    claimer.wake();
+    await claims;
+    await claimer.stop();
   });
 
   test('leaves deliveries claimed under an abandoned id to the release', async () => {

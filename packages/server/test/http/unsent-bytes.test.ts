@@ -82,6 +82,25 @@ test('the organization that has left the most unread is cut off, oldest response
   expect(cutOff()).toEqual(['c2']);
 });
 
+test('nobody is cut off if that would not make enough room', () => {
+  const unsent = new UnsentBytes({ bytesMax: 8 * mebibyte });
+  const held = (organization: string, bytes: number) => {
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    const release = unsent.hold(organization, response, bytes);
+    onTestFinished(() => release?.());
+    return { response, isHeld: release !== undefined };
+  };
+  const others = [
+    held('ORG-a', mebibyte),
+    held('ORG-a', 3 * mebibyte),
+    held('ORG-b', 3 * mebibyte),
+    held('ORG-d', mebibyte),
+  ];
+  // Without its first response, ORG-a would have less unsent than ORG-c, as the others have, and there would be no room.
+  expect(held('ORG-c', 3.5 * mebibyte).isHeld).toBe(false);
+  expect(others.map(({ response }) => response.destroyed)).toEqual([false, false, false, false]);
+});
+
 test('a response that is ready only after its client has left does not count', async () => {
   const leaving = await openSocket(url);
   const asked = once(app.server, 'asked');

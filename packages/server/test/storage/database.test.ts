@@ -63,6 +63,20 @@ test('a statement that takes too long is canceled on the server', async () => {
   expect(await backend()).toBeGreaterThan(0);
 });
 
+test('a statement whose signal aborts is canceled on the server, and its connection is closed', async () => {
+  const text = 'select pg_sleep(601)';
+  const pid = await backend();
+  const stop = new AbortController();
+  const canceled = database.query({ text, signal: stop.signal });
+  await eventually(
+    () => running(text),
+    (count) => count === 1,
+  );
+  stop.abort();
+  await expect(canceled).rejects.toThrow(/canceling statement/);
+  expect(await backend()).not.toBe(pid);
+});
+
 test('a statement that waits too long for a lock is canceled on the server, too', async () => {
   await database.query({ text: 'create table locked (n int)' });
   await other.query('begin; lock table locked');
