@@ -1,17 +1,31 @@
 import { type RefObject, useEffect, useRef, useState } from 'react';
 
-/** Returns a ref for an element, and whether that element is on screen or close to it. */
-export function useOnScreen<E extends Element>(): [ref: RefObject<E | null>, isOnScreen: boolean] {
+/**
+ * Returns a ref for an element, and whether that element is on screen or at most `marginPx` away from it, and has been
+ * for `forMs`.
+ */
+export function useOnScreen<E extends Element>({
+  marginPx = 300,
+  forMs = 0,
+} = {}): [ref: RefObject<E | null>, isOnScreen: boolean] {
   const ref = useRef<E>(null);
   const [isOnScreen, setOnScreen] = useState(false);
   useEffect(() => {
     if (!ref.current) return;
+    let timer: ReturnType<typeof setTimeout>;
     const observer = new IntersectionObserver(
-      (entries) => setOnScreen(entries.at(-1)?.isIntersecting === true),
-      { rootMargin: '300px' },
+      (entries) => {
+        clearTimeout(timer);
+        if (entries.at(-1)?.isIntersecting) timer = setTimeout(() => setOnScreen(true), forMs);
+        else setOnScreen(false);
+      },
+      { rootMargin: `${marginPx}px` },
     );
     observer.observe(ref.current);
-    return () => observer.disconnect();
-  }, []);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, [marginPx, forMs]);
   return [ref, isOnScreen];
 }

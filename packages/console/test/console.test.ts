@@ -167,14 +167,31 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 403/)).toEqual([]);
   });
 
-  it('shows every event once, whenever live mode is turned on and off', async () => {
+  it('shows every event once, whenever live mode is turned on and off, and which webhooks received it', async () => {
     const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200);
     const record = (name: string) => tenant.record({ subject: { type: 'invoice', id: `INV-${name}` } });
     await record('first');
+    const [other] = await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
-    await page.goto(link(tenant.token, '/events'));
+    // More than a hundred deliveries of other events do not hide those of the events on the page.
+    const others = Array(100).fill({ ...other, event_id: 'EVT-other' });
+    await page.route(/\/v1\/deliveries\?/, async (route) => {
+      const url = new URL(route.request().url());
+      const meta = { cursor: 'others', has_more: true };
+      if (!url.searchParams.has('cursor')) return route.fulfill({ json: { data: others, meta } });
+      url.searchParams.delete('cursor');
+      return route.fulfill({ response: await route.fetch({ url: url.href }) });
+    });
+    const lookUps: string[] = [];
+    page.on('request', (request) => {
+      if (/\/events\/[^/]+\/deliveries\?/.test(request.url())) lookUps.push(request.url());
+    });
+    await page.goto(link(tenant.token, '/events?type=invoice.paid'));
     const rows = () => page.locator('tbody a[title*="INV-"]').allTextContents();
+    const reached = () => page.locator('tbody td:last-child').allTextContents();
     await expect.poll(rows).toEqual(['INV-first']);
+    await expect.poll(reached).toEqual(['1 of 1']);
     const live = page.getByRole('button', { name: 'Live', exact: true });
     await record('second');
     await live.click();
@@ -191,6 +208,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await record('fifth');
     await expect.poll(rows).toEqual(['INV-fifth', 'INV-fourth', ...three]);
     await page.getByText('All 5 events').waitFor();
+    expect(lookUps).toEqual([]);
     expect(faults).toEqual([]);
   });
 

@@ -176,9 +176,21 @@ describeInBrowser('the views of the console', async (open) => {
 
     await page.route('**/v1/stats*', (route) => route.fulfill({ status: 500, body: '{}' }));
     await page.route('**/v1/deliveries?*final=false*', (route) => route.fulfill({ status: 500, body: '{}' }));
+    // Only a few rows are looked up at once, however many are on screen.
+    const lookUps = { now: 0, most: 0, all: 0 };
+    await page.route('**/v1/events/*/deliveries?*', async (route) => {
+      lookUps.all += 1;
+      lookUps.now += 1;
+      lookUps.most = Math.max(lookUps.most, lookUps.now);
+      const response = await route.fetch();
+      lookUps.now -= 1;
+      await route.fulfill({ response });
+    });
     await visit(page, '/events', 'Events');
     await page.locator('tbody tr').first().waitFor();
     await expect.poll(() => page.locator('.chart').count()).toBe(0);
+    await expect.poll(() => lookUps.all).toBeGreaterThan(3);
+    expect(lookUps.most).toBeLessThan(4);
     await page.setViewportSize({ width: 1280, height: 400 });
     await page.evaluate('scrollTo(0, 300)');
     await page.getByRole('button', { name: 'Live', exact: true }).click();

@@ -66,10 +66,13 @@ export const eventQuery = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
+export const loadEventDeliveries = (id: string, signal: AbortSignal) =>
+  posthorn.events.deliveries(id, { limit: 100 }, { signal }).first();
+
 export const eventDeliveriesQuery = (id: string) =>
   queryOptions({
     queryKey: ['deliveries', 'of-event', id],
-    queryFn: ({ signal }) => posthorn.events.deliveries(id, { limit: 100 }, { signal }).first(),
+    queryFn: ({ signal }) => loadEventDeliveries(id, signal),
   });
 
 export const eventTypesQuery = queryOptions({

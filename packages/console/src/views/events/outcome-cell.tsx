@@ -1,17 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
-import { eventDeliveriesQuery } from '../../api/events';
+import { eventDeliveriesQuery, loadEventDeliveries } from '../../api/events';
 import { useLive } from '../../live';
 import { useOnScreen } from '../../on-screen';
 import { staleMs } from '../../query-client';
+import { lookUp } from './look-up';
 import { type EventOutcome, outcomesOf } from './outcome';
 
 /** Each row takes a request, and a token has 600 of them per minute by default. */
 const lookUpEveryMs = 60_000;
 
+/** A row that is only scrolled past is not looked up. */
+const lookedAt = { marginPx: 0, forMs: 1_000 };
+
 /**
  * How many webhooks received the event. Unless the search of the page found that all of them did, the deliveries of the
- * event are looked up, because the search does not find redeliveries and replays. Only rows on screen, or close to it,
- * are looked up.
+ * event are looked up, because the search does not find redeliveries and replays.
  */
 export function OutcomeCell({
   eventId,
@@ -21,11 +24,12 @@ export function OutcomeCell({
   /** What the search found: null if it did not find the event, undefined if it did not look for it. */
   found: EventOutcome | null | undefined;
 }) {
-  const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>();
+  const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>(lookedAt);
   const { isLive } = useLive();
   const mustLookUp = found === null || (found !== undefined && found.delivered < found.all);
   const { data, error } = useQuery({
     ...eventDeliveriesQuery(eventId),
+    queryFn: ({ signal }) => lookUp(() => loadEventDeliveries(eventId, signal), signal),
     enabled: mustLookUp && isOnScreen,
     // A delivery that has ended changes only if the event is sent again.
     staleTime: ({ state }) => (state.data?.data.every(({ final }) => final) ? lookUpEveryMs : staleMs),
