@@ -20,9 +20,8 @@ import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
 import { NoEvents } from './no-events';
-import type { EventOutcome } from './outcome';
 import { OutcomeCell } from './outcome-cell';
-import { useOutcomes } from './outcomes';
+import { type Found, useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
 export function EventList() {
@@ -43,7 +42,7 @@ function Events() {
   const canFollow = isLive && filter.to === undefined;
   const { query, rows, tail } = useEvents(organization_id, filter, canFollow);
   const pages = query.data?.pages;
-  const outcomes = useOutcomes(pages ?? [], may.readWebhooks, refetchInterval);
+  const outcomes = useOutcomes(pages ?? [], rows, may.readWebhooks, refetchInterval);
   const isEmpty = pages !== undefined && rows.length === 0;
   const isFiltered = Object.entries(search).some(([name, value]) => name !== 'live' && value);
   return (
@@ -134,7 +133,7 @@ const Row = memo(function Row({
 }: {
   event: Event;
   isFresh: boolean;
-  outcome: EventOutcome | null | undefined;
+  outcome: Found;
   showsOutcome: boolean;
 }) {
   return (

@@ -4,7 +4,8 @@ import { useLive } from '../../live';
 import { useOnScreen } from '../../on-screen';
 import { staleMs } from '../../query-client';
 import { lookUp } from './look-up';
-import { type EventOutcome, outcomesOf } from './outcome';
+import { outcomesOf } from './outcome';
+import type { Found } from './outcomes';
 
 /** Each row takes a request, and a token has 600 of them per minute by default. */
 const lookUpEveryMs = 60_000;
@@ -16,17 +17,11 @@ const lookedAt = { marginPx: 0, forMs: 1_000 };
  * How many webhooks received the event. Unless the search of the page found that all of them did, the deliveries of the
  * event are looked up, because the search does not find redeliveries and replays.
  */
-export function OutcomeCell({
-  eventId,
-  found,
-}: {
-  eventId: string;
-  /** What the search found: null if it did not find the event, undefined if it did not look for it. */
-  found: EventOutcome | null | undefined;
-}) {
+export function OutcomeCell({ eventId, found }: { eventId: string; found: Found }) {
   const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>(lookedAt);
   const { isLive } = useLive();
-  const mustLookUp = found === null || (found !== undefined && found.delivered < found.all);
+  const inSearch = typeof found === 'object' ? found : undefined;
+  const mustLookUp = found === 'missing' || (inSearch !== undefined && inSearch.delivered < inSearch.all);
   const { data, error } = useQuery({
     ...eventDeliveriesQuery(eventId),
     queryFn: ({ signal }) => lookUp(() => loadEventDeliveries(eventId, signal), signal),
@@ -36,9 +31,9 @@ export function OutcomeCell({
     refetchInterval: isLive && lookUpEveryMs,
   });
   const lookedUp = data && !data.hasMore ? outcomesOf([data]).get(eventId) : undefined;
-  const outcome = mustLookUp && data ? lookedUp : found;
+  const outcome = mustLookUp && data ? lookedUp : inSearch;
   const isNone = mustLookUp && data?.data.length === 0;
-  const isLoading = mustLookUp && !data && !error;
+  const isLoading = found === undefined || (mustLookUp && !data && !error);
   return (
     <td ref={cell} className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
       {isLoading ? (

@@ -1,5 +1,5 @@
 import type { Delivery, Event, Page } from '@posthorn/client';
-import { useQueries } from '@tanstack/react-query';
+import { queryOptions, useQueries } from '@tanstack/react-query';
 import { posthorn } from '../../api/client';
 import { searchedPagesMax } from '../../api/deliveries';
 import { type EventOutcome, outcomesOf } from './outcome';
@@ -9,32 +9,74 @@ const limit = 100;
 const wanted = 4 * limit;
 
 /**
- * Returns the outcomes of the events on each page that has been searched. Except for redeliveries and replays, a
- * delivery has the same time as its event, so one search in the time range of a page finds the deliveries. The outcome
- * is null if the search did not find the event, or not for certain all of its deliveries: a search ends after `wanted`
- * deliveries, and deliveries without an attempt are not in the list.
+ * What a search found out about an event: its outcome, that it must be looked up, or that the search failed. Undefined
+ * while the search runs.
+ */
+export type Found = EventOutcome | 'missing' | 'failed' | undefined;
+
+interface Range {
+  from: string;
+  /** Undefined for the events that the tail has received since the list was read. */
+  to: string | undefined;
+}
+
+interface Search extends Page<Delivery> {
+  /** The time of the newest row when the search began. */
+  newest: string;
+  /** Until this time, what was not found must be looked up. Later events may not have had an attempt yet. */
+  dueTo: string;
+}
+
+/**
+ * Returns what is known about the outcome of each row. Except for redeliveries and replays, a delivery has the same time
+ * as its event, so one search in the time range of a page finds the deliveries, and one more finds those of all rows
+ * that are newer than the list. A search ends after `wanted` deliveries, and deliveries without an attempt are not in
+ * the list.
  */
 export function useOutcomes(
   pages: readonly Page<Event>[],
+  rows: readonly Event[],
   isOn: boolean,
   refetchInterval: number | false,
-): ReadonlyMap<string, EventOutcome | null> {
-  const found = useQueries({
-    queries: pages.map(({ data }) => {
-      const from = data.at(-1)?.created_at;
-      const to = data[0]?.created_at;
-      return {
-        queryKey: ['deliveries', 'of-page', from, to],
-        queryFn: ({ signal }: { signal: AbortSignal }) =>
-          posthorn.deliveries.list({ from, to, limit }, { signal }).search(wanted, searchedPagesMax),
-        enabled: isOn && from !== undefined,
-        // A search that takes several requests is repeated less often.
-        refetchInterval: ({ state }: { state: { data?: Page<Delivery> | undefined } }) =>
-          refetchInterval && refetchInterval * Math.max(1, Math.ceil((state.data?.data.length ?? 0) / limit)),
-      };
-    }),
+): ReadonlyMap<string, Found> {
+  const ranges = rangesOf(pages, rows);
+  const newest = rows[0]?.created_at ?? '';
+  const searches = useQueries({
+    queries: ranges.map((range) => ({
+      ...searchQuery(range, newest),
+      enabled: isOn,
+      // A search that takes several requests is repeated less often.
+      refetchInterval: ({ state }: { state: { data: Search | undefined } }) =>
+        refetchInterval && refetchInterval * Math.max(1, Math.ceil((state.data?.data.length ?? 0) / limit)),
+    })),
   });
-  const outcomes = outcomesOf(found.flatMap(({ data: page }) => page ?? []));
-  const searched = pages.filter((_, index) => found[index]?.data).flatMap(({ data }) => data);
-  return new Map(searched.map(({ id }) => [id, outcomes.get(id) ?? null]));
+  const outcomes = outcomesOf(searches.flatMap(({ data: page }) => page ?? []));
+  const foundOf = ({ id, created_at: at }: Event): Found => {
+    const search = searches[ranges.findIndex(({ from, to }) => from <= at && (!to || at <= to))];
+    const outcome = outcomes.get(id);
+    if (outcome || !search) return outcome ?? 'missing';
+    if (!search.data) return search.error ? 'failed' : undefined;
+    return refetchInterval === false || at <= search.data.dueTo ? 'missing' : undefined;
+  };
+  return new Map(rows.map((row) => [row.id, foundOf(row)]));
 }
+
+function rangesOf(pages: readonly Page<Event>[], rows: readonly Event[]): Range[] {
+  const ranges: Range[] = pages.flatMap(({ data }) => {
+    const [first, last] = [data[0], data.at(-1)];
+    return first && last ? { from: last.created_at, to: first.created_at } : [];
+  });
+  const from = ranges[0]?.to ?? rows.at(-1)?.created_at;
+  const isListed = rows[0] === undefined || rows[0].created_at === ranges[0]?.to;
+  return from === undefined || isListed ? ranges : [...ranges, { from, to: undefined }];
+}
+
+const searchQuery = ({ from, to }: Range, newest: string) =>
+  queryOptions({
+    queryKey: ['deliveries', 'of-range', from, to],
+    queryFn: async ({ client, queryKey, signal }): Promise<Search> => {
+      const dueTo = to ?? client.getQueryData<Search>(queryKey)?.newest ?? from;
+      const list = posthorn.deliveries.list({ from, to, limit }, { signal });
+      return { ...(await list.search(wanted, searchedPagesMax)), newest, dueTo };
+    },
+  });
