@@ -1,7 +1,9 @@
 import { QueryClient } from '@tanstack/react-query';
 import { problemIn } from './api/problem';
 
-const retriesMax = 5;
+/** How often a request is repeated, by its status. */
+const retriesMax: Partial<Record<number, number>> = { 429: 5, 503: 2 };
+const unavailableMsMax = 5_000;
 
 /** Until then, what was read is not read again. */
 export const staleMs = 2_000;
@@ -12,10 +14,13 @@ export const queryClient = new QueryClient({
       networkMode: 'always',
       refetchOnWindowFocus: false,
       staleTime: staleMs,
-      // Retries only requests that exceeded the rate limit. If the service is unreachable, `connection` polls
-      // until it responds.
-      retry: (failures, error) => problemIn(error)?.status === 429 && failures < retriesMax,
-      retryDelay: (_failures, error) => problemIn(error)?.retryAfterMs ?? 1_000,
+      // Retries only requests that exceeded the rate limit, or that the service refused although it is ready. If the
+      // service is unreachable, `connection` polls until it responds.
+      retry: (failures, error) => failures < (retriesMax[problemIn(error)?.status ?? 0] ?? 0),
+      retryDelay: (_failures, error) => {
+        const { status, retryAfterMs = 1_000 } = problemIn(error) ?? {};
+        return status === 503 ? Math.min(retryAfterMs, unavailableMsMax) : retryAfterMs;
+      },
     },
     mutations: { networkMode: 'always', retry: false },
   },

@@ -73,7 +73,8 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
     case 'webhook_changed':
       return 'Reload the webhook, then try again.';
     case 'unavailable':
-      return isAction ? 'You can safely press the button again.' : 'Wait a moment, then try again.';
+      // Its message says that a read can be repeated.
+      return isAction ? 'You can safely press the button again.' : undefined;
     case 'rate_limited':
       return 'Wait a moment, then try again.';
     case 'internal':
