@@ -30,7 +30,7 @@ describeInBrowser('the views of the console', async (open) => {
     });
     const [exact] = body.data;
     const later = event({ organization_id: tenant.organization, subject });
-    await record(service, ...Array<unknown>(14).fill(later));
+    await record(service, ...Array<unknown>(20).fill(later));
     const { page, faults } = await watched();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.goto(link(tenant.token, '/events'));
@@ -53,6 +53,16 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goBack();
     await page.getByRole('button', { name: 'Remove the filter subject' }).click();
     await page.getByRole('link', { name: 'INV-other' }).waitFor();
+    // Also among events of the same time, it shows the six before and the six after.
+    const query = `organization_id=${tenant.organization}&subject_id=INV-exact&limit=25`;
+    const history = await tenant.data('GET', `/v1/events?${query}`);
+    const around: string[] = history.slice(4, 17).map(({ id }: { id: string }) => id);
+    await visit(page, `/events/${around[6]}`, 'invoice.paid');
+    await page.locator('.timeline li:nth-child(7).here').waitFor();
+    const hrefs = await page
+      .locator('.timeline a')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('href')));
+    expect(hrefs).toEqual(around.toSpliced(6, 1).map((id) => `/console/events/${id}`));
     expect(faults).toEqual([]);
   });
 

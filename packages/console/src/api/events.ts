@@ -1,5 +1,6 @@
 import type { Event, ListEventsQuery, Page } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { isNewer } from '../event-order';
 import { jsonSlice } from '../json/slice';
 import { posthorn } from './client';
 import { pagesOf } from './paging';
@@ -23,25 +24,38 @@ export const eventPagesQuery = (organizationId: string, filter: EventFilter) =>
     }),
   });
 
-/** The event and up to six events of its subject before and after it. */
-const aroundMax = 7;
+/** How many events of its subject are shown before an event, and how many after it. */
+const aroundMax = 6;
+
+/** Many events can have the same time, so the place of the event can be further on than the first page. */
+const furtherPagesMax = 3;
+
+/** Returns the events of the same subject next to an event, the closest first. */
+async function neighborsOf(event: Event, order: 'asc' | 'desc', signal: AbortSignal) {
+  const { organization_id, subject, created_at: at } = event;
+  const query = { organization_id, subject_id: subject.id, order, [order === 'asc' ? 'from' : 'to']: at };
+  const isBeyond = (one: Event) => (order === 'asc' ? isNewer(one, event) : isNewer(event, one));
+  let page = await posthorn.events.list({ ...query, limit: aroundMax + 1 }, { signal }).first();
+  const found = page.data.filter(isBeyond);
+  for (let read = 0; read < furtherPagesMax && page.hasMore && found.length < aroundMax; read += 1) {
+    const next = { ...query, limit: 100, cursor: page.cursor ?? undefined };
+    page = await posthorn.events.list(next, { signal }).first();
+    found.push(...page.data.filter(isBeyond));
+  }
+  return { data: found.slice(0, aroundMax), hasMore: page.hasMore || found.length > aroundMax };
+}
 
 /** What happened to the subject of an event around it, newest first. */
 export const subjectHistoryQuery = (event: Event) =>
   queryOptions({
     queryKey: ['subject-history', event.id],
     queryFn: async ({ signal }) => {
-      const { organization_id, subject, created_at: at } = event;
-      const query = { organization_id, subject_id: subject.id, limit: aroundMax };
       const [before, after] = await Promise.all([
-        posthorn.events.list({ ...query, to: at }, { signal }).first(),
-        posthorn.events.list({ ...query, from: at, order: 'asc' }, { signal }).first(),
+        neighborsOf(event, 'desc', signal),
+        neighborsOf(event, 'asc', signal),
       ]);
-      // Many events can have the same time, so the pages can miss the event itself.
-      const byId = new Map([...before.data, event, ...after.data].map((one) => [one.id, one]));
-      const orderOf = (one: Event) => `${one.created_at} ${one.id}`;
       return {
-        data: [...byId.values()].sort((one, other) => (orderOf(one) < orderOf(other) ? 1 : -1)),
+        data: [...after.data.toReversed(), event, ...before.data],
         hasMore: before.hasMore || after.hasMore,
       };
     },

@@ -1,5 +1,6 @@
 import type { Event } from '@posthorn/client';
 import type { EventPage } from '../../api/events';
+import { isNewer } from '../../event-order';
 
 /**
  * What was received from when live mode was turned on until it was turned off: every event since the start, even if the
@@ -60,8 +61,4 @@ export function rowsOf(runs: Runs, pages: Pages): Event[] {
   if (!run || !continues(run, pages)) return listed;
   // Mostly sorted already. A transaction that took long may have recorded events older than those of the list.
   return [...run.events, ...listed].sort((a, b) => (isNewer(a, b) ? -1 : 1));
-}
-
-function isNewer(a: Event, b: Event): boolean {
-  return a.created_at === b.created_at ? a.id > b.id : a.created_at > b.created_at;
 }
