@@ -33,17 +33,20 @@ export function useSettings(): Settings {
   return useQuery(settingsQuery).data ?? fallback;
 }
 
+/** A receiver can ask for a wait of up to this or the longest one of the schedule, whichever is longer. */
+const askedMsMax = 4 * 3_600_000;
 /** A wait can be 20% longer than scheduled, and the attempts take a while themselves. */
 const waitMax = 1.2;
 const attemptsMs = 600_000;
 
 /**
- * Returns the time at or after which deliveries that failed since a given time were created. The statistics count
- * failures when they happen, but a delivery is listed by when it was created.
+ * Returns a time after which deliveries that failed since a given time were created. Those that waited for something
+ * else too, such as a rate limit or a verification, can be older. The statistics count failures when they happen, but a
+ * delivery is listed by when it was created.
  */
 export function createdSince(failedSinceMs: number, { retry_waits_ms: waitsMs }: Settings): string {
-  const waitedMs = waitsMs.reduce((sum, waitMs) => sum + waitMs, 0);
-  return new Date(failedSinceMs - waitedMs * waitMax - attemptsMs).toISOString();
+  const waitedMs = waitsMs.length * Math.max(askedMsMax, ...waitsMs) * waitMax;
+  return new Date(failedSinceMs - waitedMs - attemptsMs).toISOString();
 }
 
 export function productName(settings: Settings): string {
