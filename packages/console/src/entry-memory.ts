@@ -3,9 +3,15 @@ import type { HistoryLocation } from '@tanstack/react-router';
 /** Browsers keep about as many entries of a tab's history. */
 const entriesMax = 50;
 
+const memories: EntryMemory<unknown>[] = [];
+
 /** Remembers a value for each of the latest entries of the tab's history, until the page is loaded again. */
 export class EntryMemory<T> {
   readonly #values = new Map<string, T>();
+
+  constructor() {
+    memories.push(this);
+  }
 
   get(entry: HistoryLocation): T | undefined {
     return this.#values.get(keyOf(entry));
@@ -19,6 +25,14 @@ export class EntryMemory<T> {
       if (this.#values.size <= entriesMax) break;
       this.#values.delete(oldest);
     }
+  }
+}
+
+/** Remembers for an entry what is remembered for the one that it replaced. */
+export function copyMemory(replaced: HistoryLocation, entry: HistoryLocation): void {
+  for (const memory of memories) {
+    const value = memory.get(replaced);
+    if (value !== undefined) memory.set(entry, value);
   }
 }
 

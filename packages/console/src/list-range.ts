@@ -12,16 +12,15 @@ const openedAt = new EntryMemory<number>();
  */
 export function useListRange(search: RangeSearch & { live?: string }): { from?: string; to?: string } {
   const { history } = useRouter();
-  const { live, ...filters } = search;
+  const { live: _, ...filters } = search;
   const key = JSON.stringify(filters);
   // biome-ignore lint/correctness/useExhaustiveDependencies: with other filters, it is a list that opens now
   const nowMs = useMemo(
     () => openedAt.get(history.location) ?? Math.floor(Date.now() / 60_000) * 60_000,
     [history, key],
   );
-  // The switch for live mode replaces the entry.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` and `live` stand for the entry
-  useEffect(() => openedAt.set(history.location, nowMs), [history, key, live, nowMs]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for the entry
+  useEffect(() => openedAt.set(history.location, nowMs), [history, key, nowMs]);
   if (!search.range && !search.from) return {};
   const { fromMs, toMs } = rangeOf(search, '24h', nowMs);
   return {

@@ -1,4 +1,5 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
+import { copyMemory } from './entry-memory';
 
 const refreshMs = 5_000;
 
@@ -13,15 +14,21 @@ export interface Live {
 export function useLive(): Live {
   const isLive = useSearch({ strict: false, select: ({ live }) => live === '1' });
   const navigate = useNavigate();
+  const { history } = useRouter();
+  const toggle = async () => {
+    const replaced = history.location;
+    await navigate({
+      to: '.',
+      search: (search) => ({ ...search, live: isLive ? undefined : '1' }) as never,
+      replace: true,
+      resetScroll: false,
+    });
+    // It is still the same list.
+    copyMemory(replaced, history.location);
+  };
   return {
     isLive,
-    toggle: () =>
-      void navigate({
-        to: '.',
-        search: (search) => ({ ...search, live: isLive ? undefined : '1' }) as never,
-        replace: true,
-        resetScroll: false,
-      }),
+    toggle: () => void toggle(),
     refetchInterval: isLive ? refreshMs : false,
   };
 }

@@ -97,6 +97,9 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goBack();
     await oldest.waitFor();
     await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
+    // The switch for live mode does not change the row from which the keys continue.
+    await page.keyboard.press('l');
+    await page.getByRole('status').getByText('live').waitFor();
     await page.keyboard.press('k');
     expect(await isFocused(links.nth(38))).toBe(true);
     await refreshOften(page);
