@@ -486,6 +486,7 @@ describeInBrowser('the views of the console', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, path));
     await page.getByText('Given up').waitFor();
+    await page.getByText('The webhook was disabled, so there will be no further attempts.').waitFor();
     receiver.onDelivery = 200;
     const again = await tenant.data('POST', `/v1${path}/redeliver`);
     await tenant.settled(webhook, 2);
@@ -525,6 +526,8 @@ describeInBrowser('the views of the console', async (open) => {
     await row.getByRole('link').click();
     await page.getByText('Not sent: the webhook was disabled before the first attempt.').waitFor();
     await page.getByText('Request (not sent)').waitFor();
+    await page.getByText('Signature headers are not shown here.', { exact: true }).waitFor();
+    await page.getByText('The webhook was disabled, so no attempts will be made.').waitFor();
     expect(unexpected(faults, /status of 500/)).toEqual([]);
   });
 

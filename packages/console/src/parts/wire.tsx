@@ -55,7 +55,7 @@ export function RequestBox({
           <Message headers={headers} body={request.body} isRaw={isRaw} />
         )}
       </CodeBlock>
-      <p className="soft small">The signature headers are sent, but not shown here.</p>
+      <p className="soft small">Signature headers are not shown here.</p>
     </div>
   );
 }

@@ -56,7 +56,10 @@ export function AttemptTimeline({
       ))}
       {delivery.error === 'disabled' && (
         <li>
-          <p className="small">The webhook was disabled, so no attempt follows.</p>
+          <p className="small">
+            The webhook was disabled, so{' '}
+            {attempts.length > 0 ? 'there will be no further attempts.' : 'no attempts will be made.'}
+          </p>
         </li>
       )}
     </ol>
