@@ -4,12 +4,12 @@ import type { Delivery, Page } from '@posthorn/client';
 export interface EventOutcome {
   delivered: number;
   all: number;
-  /** Whether a webhook did not receive it and no attempt follows. */
+  /** Whether a webhook did not receive it and there will be no further attempts. */
   isBad: boolean;
 }
 
 /**
- * Returns the outcome of each event whose deliveries were all found, by the event's ID. If an event was sent to a
+ * Returns the outcome of each event whose deliveries the pages cannot have cut off, by the event's ID. If an event was sent to a
  * webhook again, by a redelivery or a replay, the latest delivery counts.
  */
 export function outcomesOf(pages: readonly Page<Delivery>[]): ReadonlyMap<string, EventOutcome> {
@@ -35,7 +35,7 @@ function isLater(one: Delivery, other: Delivery): boolean {
   return one.created_at === other.created_at ? one.id > other.id : one.created_at > other.created_at;
 }
 
-/** Returns the deliveries of events whose deliveries were all found: those newer than where the search stopped. */
+/** Returns the deliveries of events that the end of a page cannot have cut off: those newer than where it stopped. */
 function complete({ data, hasMore, searchedTo }: Page<Delivery>): Delivery[] {
   const stopped = searchedTo ?? data.at(-1)?.created_at;
   if (!hasMore || stopped === undefined) return data;

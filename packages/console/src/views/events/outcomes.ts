@@ -30,8 +30,8 @@ interface Search extends Page<Delivery> {
 /**
  * Returns what is known about the outcome of each row. Except for redeliveries and replays, a delivery has the same time
  * as its event, so one search in the time range of a page finds the deliveries, and one more finds those of all rows
- * that are newer than the list. A search ends after `wanted` deliveries, and deliveries without an attempt are not in
- * the list.
+ * that are newer than the list. A search ends after `wanted` deliveries, and does not find deliveries without an
+ * attempt: "1 of 1" means that each webhook to which the event has been sent received it, not that no other one waits.
  */
 export function useOutcomes(
   pages: readonly Page<Event>[],
