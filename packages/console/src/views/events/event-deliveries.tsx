@@ -30,7 +30,10 @@ export function EventDeliveries({ event }: { event: Event }) {
       <Loaded query={deliveries} lines={3}>
         {({ data, hasMore }) =>
           data.length === 0 ? (
-            <p className="soft">No webhook subscribed to this event when it was recorded.</p>
+            <p className="soft">
+              No active webhook subscribed to this event when it was recorded. Webhooks that are unverified or
+              disabled get no deliveries. Once one is active, it can replay what it missed.
+            </p>
           ) : (
             <table>
               {/* A hidden head leaves an empty first row, so the cells cannot set the widths. */}
