@@ -15,6 +15,8 @@ export function SignIn() {
   const state = useStore(session);
   const settings = useSettings();
   const [text, setText] = useState('');
+  // The token may be pasted with the name of its scheme, as in the header of a request.
+  const token = text.trim().replace(/^Bearer\s+/i, '');
   const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
   const keptNote = isTypedKept() ? 'What you entered in the form is kept.' : undefined;
   return (
@@ -45,7 +47,7 @@ export function SignIn() {
             <form
               onSubmit={(event) => {
                 event.preventDefault();
-                if (text.trim()) openSession(text.trim());
+                if (token) openSession(token);
               }}
             >
               <div className="field">
@@ -62,7 +64,7 @@ export function SignIn() {
                 />
                 <span className="hint">The token is kept only in this tab, until you close it.</span>
               </div>
-              <button type="submit" className="btn primary" disabled={!text.trim()}>
+              <button type="submit" className="btn primary" disabled={!token}>
                 Sign in
               </button>
             </form>

@@ -103,6 +103,16 @@ const publicTags = (kept: string): readonly Tag[] => [
   webhooksSectionTag,
 ];
 
+/** Returns where a request belongs that has no route here. Clients do not learn the platform listener's address. */
+function elsewhere(method: string, path: string): string | undefined {
+  if (method === 'POST' && path === '/v1/events')
+    return 'To record events, use POST /platform/events on the platform listener.';
+  return path.startsWith('/platform/')
+    ? 'This is the public listener. The platform API is on the platform listener (POSTHORN_PLATFORM_PORT, 7401 by ' +
+        'default).'
+    : undefined;
+}
+
 /** Creates the public listener: API, console and reference. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
   const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
@@ -114,10 +124,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     trustedProxies: options.trustedProxies,
     hasStarted: options.hasStarted,
     onFinished: options.metrics.observeRequests('public'),
-    elsewhere: (method, path) =>
-      method === 'POST' && path === '/v1/events'
-        ? 'To record events, use POST /platform/events on the platform listener.'
-        : undefined,
+    elsewhere,
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
   const limits = readLimits(database.use.max);

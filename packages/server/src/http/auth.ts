@@ -132,7 +132,7 @@ export function installAuth(
       const isElsewhere = error instanceof Problem && error.code === 'wrong_cell';
       throw (isElsewhere && !tokens.knows(text) && guesses.count(request.sourceAddress)) || error;
     });
-    if (!token) throw (text && guesses.count(request.sourceAddress)) || unauthenticated(request);
+    if (!token) throw (text && guesses.count(request.sourceAddress)) || unauthenticated(text);
     request.token = token;
     request.logFields.token_id = token.id;
     request.logFields.organization_id = token.organization_id;
@@ -156,9 +156,14 @@ export function bearerText(request: FastifyRequest): string {
   return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 }
 
-function unauthenticated(request: FastifyRequest): Problem {
-  const detail = request.headers.authorization
-    ? 'The access token is malformed, unknown, expired or revoked.'
-    : 'Send an access token: Authorization: Bearer <token>.';
-  return new Problem('unauthenticated', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
+function unauthenticated(text: string): Problem {
+  return new Problem('unauthenticated', faultOf(text), { headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+function faultOf(text: string): string {
+  if (text === '') return 'Send an access token: Authorization: Bearer <token>.';
+  const fault = 'The access token is malformed, unknown, expired or revoked.';
+  return text.startsWith('pht_')
+    ? fault
+    : `${fault} Access tokens start with pht_. The platform token works only on the platform listener.`;
 }

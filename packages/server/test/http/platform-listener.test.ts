@@ -5,7 +5,13 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config.js';
 import { ask, event, record } from '../support/client.js';
-import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
+import {
+  makeToken,
+  platformToken,
+  sharedService,
+  startTestService,
+  type TestService,
+} from '../support/service.js';
 import { eventually } from '../support/tenant.js';
 
 describe('the platform listener', () => {
@@ -58,6 +64,22 @@ describe('the platform listener', () => {
       `Nothing exists at this path. This is the platform listener. The public API is at ${service.publicUrl}.`,
     ]);
   });
+});
+
+describe('the public listener', () => {
+  it.each(['/platform/events', '/platform/portal-sessions', '/platform/invoices/INV-1/pay'])(
+    'has no %s, and says which listener does, but not its address',
+    async (path) => {
+      const service = await sharedService();
+      const { status, body } = await ask(`${service.publicUrl}${path}`, { method: 'POST', body: {} });
+      expect([status, body.code, body.detail]).toEqual([
+        404,
+        'not_found',
+        'Nothing exists at this path. This is the public listener. The platform API is on the platform listener ' +
+          '(POSTHORN_PLATFORM_PORT, 7401 by default).',
+      ]);
+    },
+  );
 });
 
 describe('types added by POSTHORN_CATALOGUE', () => {

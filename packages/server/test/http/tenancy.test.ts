@@ -290,6 +290,25 @@ describe('a token', () => {
   });
 
   it.each([
+    ['in a header without a scheme', good],
+    ['in basic authentication', `Basic ${Buffer.from(`x:${good}`).toString('base64')}`],
+    ['followed by another', `Bearer ${good} ${good}`],
+  ])('is refused %s, and the response shows how to send it', async (_name, authorization) => {
+    const { body } = await ask(`${service.publicUrl}/v1/event-types`, { headers: { authorization } });
+    expect(body.detail).toBe('Send an access token: Authorization: Bearer <token>.');
+  });
+
+  it('that does not start with pht_, such as the platform token, is refused with a note that says so', async () => {
+    const detailFor = async (token: string) =>
+      (await ask(`${service.publicUrl}/v1/event-types`, { token })).body.detail;
+    const fault = 'The access token is malformed, unknown, expired or revoked.';
+    expect(await detailFor(newTokenText())).toBe(fault);
+    expect(await detailFor(platformToken)).toBe(
+      `${fault} Access tokens start with pht_. The platform token works only on the platform listener.`,
+    );
+  });
+
+  it.each([
     ['one character too many', `Bearer ${platformToken}x`],
     ['one character too few', `Bearer ${platformToken.slice(1)}`],
     ['no scheme', platformToken],
