@@ -2,7 +2,7 @@ import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
 import { accessRemedy, refusalRemedy } from './receiver-refusal.js';
 import { wordsOf } from './response-words.js';
-import { explainTls, explainTlsTimeout } from './tls-diagnosis.js';
+import { explainTls, explainTlsTimeout, tlsHint, tlsRemedy } from './tls-diagnosis.js';
 
 /** Explains why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
@@ -59,7 +59,7 @@ const successOf = ({ purpose }: FailedAttempt) => (purpose === 'verification' ? 
 
 function explainError(attempt: FailedAttempt): Diagnosis {
   const { evidence } = attempt;
-  const { host, place } = placeOf(attempt);
+  const { host, place, url } = placeOf(attempt);
   switch (attempt.error) {
     case 'dns':
       return say(
@@ -75,7 +75,7 @@ function explainError(attempt: FailedAttempt): Diagnosis {
     case 'reset':
       return say(
         `The connection to ${place} was closed before a response arrived.`,
-        'Check whether the receiver, or a proxy in front of it, crashed or restarted, or rejects large requests.',
+        `Check whether the receiver, or a proxy in front of it, crashed or restarted, or rejects large requests.${tlsHint(url)}`,
       );
     case 'protocol':
       return explainProtocol(evidence, place);
@@ -168,6 +168,7 @@ function explainStatus(attempt: FailedAttempt, status: number): Diagnosis {
     return say(
       `The receiver rejected the request with ${status}${responseClause(attempt, 'says')}.`,
       refusalRemedy(attempt.response) ??
+        tlsRemedy(placeOf(attempt).url, attempt.response) ??
         `Check what the receiver expects in a request. ${successOf(attempt) === '200' ? 'Only 200' : 'Any 2xx'} counts as success.`,
     );
   }
@@ -302,6 +303,7 @@ function waitRemedy(attempt: FailedAttempt, when: 'later' | 'after that'): strin
 }
 
 interface Place {
+  url: URL;
   host: string;
   /** Host and port. */
   place: string;
@@ -309,10 +311,10 @@ interface Place {
 }
 
 function placeOf({ evidence, url }: FailedAttempt): Place {
-  const { hostname, port, protocol, pathname } = new URL(evidence?.url ?? url);
-  const host = cut(hostname, placeLengthMax);
-  const usualPort = protocol === 'http:' ? '80' : '443';
-  return { host, place: `${host}:${port || usualPort}`, path: cut(pathname, placeLengthMax) };
+  const sentTo = new URL(evidence?.url ?? url);
+  const host = cut(sentTo.hostname, placeLengthMax);
+  const port = sentTo.port || (sentTo.protocol === 'http:' ? '80' : '443');
+  return { url: sentTo, host, place: `${host}:${port}`, path: cut(sentTo.pathname, placeLengthMax) };
 }
 
 /** Quotes the text of the response. Adds no quotation marks if the text already contains some. */
@@ -340,9 +342,7 @@ function secondsText(ms: number): string {
   return ms < 950 ? `${Math.round(ms / 100) * 100} ms` : `${Math.round(ms / 1_000)} s`;
 }
 
-/**
- * Formats a time as `16 Nov 2026 21:04:07 UTC`. The date and the zone are included because readers can be anywhere.
- */
+/** Formats a time as `16 Nov 2026 21:04:07 UTC`, with the date and the zone because readers can be anywhere. */
 function timeText(at: Date): string {
   const [, day, month, year, time] = at.toUTCString().split(' ');
   return `${Number(day)} ${month} ${year} ${time} UTC`;

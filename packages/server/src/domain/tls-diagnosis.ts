@@ -1,3 +1,4 @@
+import { createAddressPolicy, judgeUrlHost } from './address.js';
 import type { Evidence } from './evidence.js';
 
 /** Describes what happened and what to do. */
@@ -41,7 +42,9 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     case 'ERR_SSL_HTTP_REQUEST':
       return say(
         `${place} does not use TLS. It probably expects plain HTTP.`,
-        'Correct the port in the URL, or enable TLS on that port.',
+        allowsPlainHttp(host)
+          ? 'Use http:// in the URL, correct its port, or enable TLS on that port.'
+          : 'Correct the port in the URL, or enable TLS on that port.',
       );
   }
   // A receiver that requires a client certificate may do this, too, before its TLS alert arrives.
@@ -79,6 +82,32 @@ export function explainTlsTimeout(place: string, time: string): Sentences {
     `${place} accepted the connection, but the TLS handshake did not finish within ${time}.`,
     'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
   );
+}
+
+/** Returns a sentence for the remedy if a connection without TLS failed: the port may expect TLS. */
+export function tlsHint(url: URL): string {
+  return url.protocol === 'http:' ? ' If this port expects TLS, use https in the URL.' : '';
+}
+
+/** What nginx, Apache and Go respond with if a request without TLS arrives on a port that expects TLS. */
+const expectsTls =
+  /plain HTTP request was sent to HTTPS port|speaking plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/i;
+
+/** Returns what to do if the response says that the port expects TLS. */
+export function tlsRemedy(url: URL, response: string | null): string | undefined {
+  return url.protocol === 'http:' && expectsTls.test(response ?? '')
+    ? 'This port expects TLS. Use https in the URL.'
+    : undefined;
+}
+
+const nothingListed = createAddressPolicy([]);
+
+/**
+ * Returns whether the operator is known to allow plain http for a host that the service connected to. A host that is
+ * not public can be reached only if it is on the operator's list, and plain http is allowed for every address there.
+ */
+function allowsPlainHttp(host: string): boolean {
+  return judgeUrlHost(host, nothingListed) === 'blocked';
 }
 
 function onDay(validTo: string | undefined): string {

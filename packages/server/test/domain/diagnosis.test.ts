@@ -150,9 +150,42 @@ describe('without a status', () => {
     expect(happened).toContain(detail);
     expect(todo).toContain(remedy);
   });
+
+  test('a connection that was closed is explained with TLS only if the URL has http', () => {
+    const hint = 'If this port expects TLS, use https in the URL.';
+    expect(said({ error: 'reset' }, { url: 'http://127.0.0.1:8443/' })[1]).toContain(hint);
+    expect(said({ error: 'reset' })[1]).not.toContain(hint);
+  });
+
+  test.each([
+    ['https://127.0.0.1:3000/', true],
+    ['https://[::1]:3000/', true],
+    ['https://localhost:3000/', true],
+    ['https://172.18.0.4/', true],
+    ['https://93.184.216.34/', false],
+    ['https://hooks.acme.test/', false],
+  ])(
+    'a port of %s without TLS is explained with http in the URL if that is known to be allowed: %s',
+    (of, is) => {
+      const [, remedy] = said({ error: 'tls' }, { url: of, code: 'ERR_SSL_WRONG_VERSION_NUMBER' });
+      expect(remedy?.startsWith('Use http:// in the URL, ')).toBe(is);
+      expect(remedy).toContain('enable TLS on that port.');
+    },
+  );
 });
 
 describe('with a status', () => {
+  test.each([
+    '<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n<body>\r\n',
+    "<p>Your browser sent a request.<br />\nReason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+    'Client sent an HTTP request to an HTTPS server.\n',
+  ])('that a port that expects TLS returned, the remedy is https in the URL: %s', (response) => {
+    const remedy = 'This port expects TLS. Use https in the URL.';
+    const plain = { url: 'http://hooks.acme.test:8443/' };
+    expect(said({ httpStatus: 400, response }, plain)[1]).toBe(remedy);
+    expect(said({ httpStatus: 400, response })[1]).not.toBe(remedy);
+  });
+
   test.each<[number, Given, Partial<Evidence>, string, string]>([
     [
       302,
