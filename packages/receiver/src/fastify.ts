@@ -21,7 +21,7 @@ export const fastifyReceiver: FastifyPluginCallback<FastifyReceiverOptions> = (a
     parsed(null, body),
   );
   app.post<{ Body: Buffer | undefined }>(url, { bodyLimit: maxBytes }, async (request, reply) => {
-    const { status, text } = await receiver.receive(request.body ?? '', request.headers);
+    const { status, text } = await receiver.receive(request.body ?? '', request.headers, { isRaw: true });
     return reply.code(status).type('text/plain; charset=utf-8').send(text);
   });
   app.addHook('onClose', () => receiver.idle());

@@ -24,7 +24,7 @@ export function nodeHandler(
     try {
       const body = await bodyOf(request, maxBytes);
       if (body === TOO_LARGE) return respond(response, 413, TOO_LARGE, { connection: 'close' });
-      const { status, text } = await receiver.receive(body as Body, request.headers);
+      const { status, text } = await receiver.receive(body as Body, request.headers, { isRaw: true });
       respond(response, status, text);
     } catch {
       // The request was aborted, so there is no one to respond to.

@@ -1,7 +1,14 @@
 import type { Envelope, EnvelopeOf, EventType } from './envelope.js';
 import type { Seen } from './seen.js';
 import type { Body } from './signing.js';
-import { header, type ReceivedHeaders, type Refusal, type Secret, verify } from './verify.js';
+import {
+  header,
+  type ReceivedHeaders,
+  type Refusal,
+  type Secret,
+  type VerifyOptions,
+  verify,
+} from './verify.js';
 
 type DomainOf<Type> = Type extends `${infer Domain}.${string}` ? Domain : never;
 
@@ -61,8 +68,15 @@ export interface Reply {
 }
 
 export interface Receiver {
-  /** Verifies and handles a request. The body must be the text or bytes that arrived. It never rejects. */
-  receive(body: Body | ArrayBuffer, headers: ReceivedHeaders): Promise<Reply>;
+  /**
+   * Verifies and handles a request. The body must be the text or bytes that arrived. It never rejects. Adapters that
+   * make sure of the body set `isRaw`.
+   */
+  receive(
+    body: Body | ArrayBuffer,
+    headers: ReceivedHeaders,
+    options?: Pick<VerifyOptions, 'isRaw'>,
+  ): Promise<Reply>;
   /** Resolves when no work is in progress. Wait for it before the process exits. */
   idle(): Promise<void>;
 }
@@ -104,7 +118,7 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
     }
   };
 
-  const receive = async (body: Body | ArrayBuffer, headers: ReceivedHeaders): Promise<Reply> => {
+  const receive: Receiver['receive'] = async (body, headers, { isRaw } = {}) => {
     const delivery = header(headers, 'x-service-delivery');
     const refuse = (status: number, reason: Refusal | 'not_an_event', detail: string): Reply => {
       log({ delivery, outcome: 'refused', status, reason, detail });
@@ -115,6 +129,7 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
       requireTimestamp: true,
       toleranceSeconds: options.toleranceSeconds,
       now: options.now?.(),
+      isRaw,
     });
     if (!result.ok) return refuse(OWN_FAULTS.has(result.reason) ? 500 : 401, result.reason, result.detail);
     const event = parsed(body);
@@ -139,8 +154,8 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
   };
 
   return {
-    async receive(body, headers) {
-      const received = receive(body, headers);
+    async receive(...request) {
+      const received = receive(...request);
       track(inProgress, received);
       const reply = await received;
       if (reply.work) track(inProgress, reply.work);

@@ -14,6 +14,8 @@ export interface VerifyOptions {
   now?: Date | undefined;
   /** Accept only `webhook-signature`, which covers the time. This prevents replays of old requests. */
   requireTimestamp?: boolean | undefined;
+  /** The body is known to be as it arrived, so a mismatch is explained without advice on how to keep it that way. */
+  isRaw?: boolean | undefined;
 }
 
 export type Refusal =
@@ -109,7 +111,7 @@ export function verify(
     if (slip) return refuse('malformed_secret', slip);
     return refuse(
       'signature_mismatch',
-      `The secret is not the webhook's secret, or the body was changed. ${KEEP_RAW}`,
+      `The secret is not the webhook's secret, or the body was changed${options.isRaw ? ' on its way.' : `. ${KEEP_RAW}`}`,
     );
   }
 

@@ -11,7 +11,7 @@ export async function webReply(
   headers: Headers,
   waitUntil: WaitUntil,
 ): Promise<Response> {
-  const { status, text, work } = await receiver.receive(body, headers);
+  const { status, text, work } = await receiver.receive(body, headers, { isRaw: true });
   if (work) waitUntil?.(work);
   return textResponse(status, text);
 }

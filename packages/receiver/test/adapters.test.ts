@@ -111,6 +111,15 @@ describe.each(Object.entries(adapters))('%s', (_name, start) => {
     expect(handled).toEqual([]);
   });
 
+  test('says that the secret is wrong or the body was changed on its way, without advice on raw bodies', async () => {
+    const { receiver, log } = newReceiver();
+    const url = await start(receiver);
+    const detail = "The secret is not the webhook's secret, or the body was changed on its way.";
+    const response = await fetch(url, signedRequest('invoice.paid', { secret, fault: 'wrong_secret' }));
+    expect(await response.text()).toBe(`signature_mismatch: ${detail}`);
+    expect(log).toMatchObject([{ detail }]);
+  });
+
   test('refuses a body that is too large', async () => {
     const { receiver } = newReceiver();
     const url = await start(receiver);
