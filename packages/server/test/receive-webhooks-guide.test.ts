@@ -96,6 +96,33 @@ describe('the TypeScript receiver in the guide', () => {
   });
 });
 
+describe('the receiver of the guide for Node without a package', () => {
+  const program = snippet(page, 'js', 'node:crypto');
+  const args = (source: string) => ['--input-type=module', '--eval', source];
+
+  test.each([secret, unpadded])('verifies requests and handles them, with the secret %s', async (given) => {
+    const port = await freePort();
+    const source = program.replace('3000', String(port));
+    const start = () => new Server(process.execPath, args(source), { WEBHOOK_SECRET: given });
+    const { recorded, receiver } = await deliverTo(start, port, { type: 'task.created' }, given);
+    await eventually(
+      async () => receiver.output,
+      (output) => output.includes(`${recorded.id} task.created\n`),
+    );
+    for (const fault of ['expired', 'tampered'] as const) {
+      const request = signedRequest('task.created', { secret: given, fault });
+      expect((await fetch(`http://127.0.0.1:${port}/webhooks`, request)).status).toBe(401);
+    }
+    const large = signedRequest('task.created', { secret: given, data: { title: 'x'.repeat(10 << 20) } });
+    expect((await fetch(`http://127.0.0.1:${port}/webhooks`, large)).status).toBe(413);
+  });
+
+  test.each(unusableSecrets)('does not start with the secret "%s", whose key is empty', async (given) => {
+    const ended = await run(process.execPath, args(program), { WEBHOOK_SECRET: given });
+    expect(ended).toMatchObject({ code: 1, stderr: secretDemand });
+  });
+});
+
 describe.runIf(python)(`the receiver of the guide in Python${python ? '' : ' (skipped: no python3)'}`, () => {
   test.each([secret, unpadded])('verifies requests and handles them, with the secret %s', async (given) => {
     const port = await freePort();
