@@ -73,10 +73,11 @@ function groupOf(
 function added(parent: Commander, { argument, options }: Command, name: string): Commander {
   const child = quiet(parent.command(name));
   if (argument) child.argument(argument.optional ? `[${argument.name}]` : `<${argument.name}>`);
-  for (const [option, { value, description, required, repeats }] of Object.entries(options)) {
+  for (const [option, { value, description, required }] of Object.entries(options)) {
     const flags = value === undefined ? `--${option}` : `--${option} <${value}>`;
     const added = new CommanderOption(flags, description).makeOptionMandatory(required === true);
-    if (repeats) added.argParser((one: string, before: string[] | undefined) => [...(before ?? []), one]);
+    if (value !== undefined)
+      added.argParser((one: string, before: string[] | undefined) => [...(before ?? []), one]);
     // `--no-…` would otherwise mean a flag that is on by default.
     added.negate = false;
     child.addOption(added);
@@ -91,10 +92,21 @@ function givenTo({ options }: Command, child: Commander): Pick<Context, 'options
   for (const option of child.options) {
     const name = option.long?.slice(2) ?? '';
     const value = values[option.attributeName()];
-    if (options[name]?.repeats) lists[name] = (value as string[] | undefined) ?? [];
+    const { repeats = false, value: shown = '' } = options[name] ?? {};
+    const given = Array.isArray(value) ? value : [];
+    if (repeats) lists[name] = given;
+    else if (given.length > 1) throw new UsageError(twiceText(name, shown));
     else texts[name] = value === undefined ? undefined : String(value);
   }
   return { options: texts, lists, argument: child.args[0] ?? '' };
+}
+
+/** Says what to do instead of repeating an option. The help shows the value of a list with a comma: `a,b`. */
+function twiceText(name: string, shown: string): string {
+  const remedy = shown.includes(',')
+    ? `Separate the values with commas: --${name} ${shown}.`
+    : 'Give it once.';
+  return `--${name} was given twice. ${remedy}`;
 }
 
 function helpIn(commands: readonly Command[], argv: readonly string[], width: number): string {

@@ -143,6 +143,15 @@ describe.concurrent('usage errors', () => {
       ['token', 'create', ...organization, '--actor-id', 'USR-1'],
       '--actor-type and --actor-id must be used together.',
     ],
+    [
+      ['token', 'create', ...organization, '--scopes', 'events:read', '--scopes', 'webhooks:read'],
+      '--scopes was given twice. Separate the values with commas: --scopes a,b.',
+    ],
+    [['listen', '--events', 'a', '--events=b'], '--events was given twice. Separate the values with commas:'],
+    [
+      ['deliveries', 'list', '--status', 'retrying', '--status', 'given_up'],
+      '--status was given twice. Give it once.',
+    ],
     [['token', 'revoke'], 'posthorn token revoke requires <id>.'],
     [['token', 'revoke', 'TOK-1', 'TOK-2'], "posthorn token revoke: unexpected argument 'TOK-2'."],
     [['events', 'list', ...organization, '--limit', '0'], "--limit: '0' is not valid. Expected"],
