@@ -139,7 +139,7 @@ export class Transport {
     });
     const text = await response.text().catch((cause) => {
       options.signal?.throwIfAborted();
-      throw timeout.aborted ? timeoutError(this.#timeoutMs) : unreachable(cause);
+      throw timeout.aborted ? timeoutError(this.#timeoutMs) : broken(cause);
     });
     try {
       return parse(text, response);
@@ -191,7 +191,7 @@ export class Transport {
       redirect: 'manual',
     }).catch((cause) => {
       signal?.throwIfAborted();
-      throw unreachable(cause);
+      throw unreachable(cell.url, cause);
     });
     if (!response.ok) throw await errorOf(response);
     return response;
@@ -246,9 +246,30 @@ function partsOf(url: string | URL): Pick<URL, 'protocol' | 'username' | 'passwo
   }
 }
 
-function unreachable(cause: unknown): PosthornError {
-  const detail = 'There was no response: the connection failed or broke.';
+/** Names only the origin of the URL: the rest may be private. */
+function unreachable(url: string | URL, cause: unknown): PosthornError {
+  const { origin } = new URL(url);
+  const reason = reasonOf(cause);
+  // What OpenSSL reports if the other side does not speak TLS.
+  const detail = /wrong version number|packet length too long/.test(reason)
+    ? `There was no response from ${origin}: the server does not use TLS. Use ${origin.replace('https:', 'http:')}.`
+    : `There was no response from ${origin}: ${reason}.`;
   return new PosthornError({ status: 0, code: 'unreachable', detail, cause });
+}
+
+function broken(cause: unknown): PosthornError {
+  const detail = `The connection broke before the response was complete: ${reasonOf(cause)}.`;
+  return new PosthornError({ status: 0, code: 'unreachable', detail, cause });
+}
+
+/** Returns the innermost reason, without its period. `fetch` wraps it, and Node.js has one for each address. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0)
+    return error.errors.map(reasonOf).join(', ');
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error
+    ? reasonOf(error.cause)
+    : (error.message || error.name).replace(/\.$/, '');
 }
 
 function timeoutError(timeoutMs: number): PosthornError {

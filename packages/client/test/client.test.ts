@@ -7,6 +7,7 @@ import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
+import { freePort } from '../../server/test/support/snippets.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { Posthorn, PosthornError } from '../src/index.js';
 
@@ -251,9 +252,47 @@ describe('a problem', () => {
     expect(paths).toEqual(['/v1/token']);
   });
 
-  it('of the network is one as well', async () => {
-    const gone = new Posthorn({ url: 'http://127.0.0.1:1', token, retry: { attempts: 1 } });
-    expect(await failureOf(gone.token())).toMatchObject({ status: 0, code: 'unreachable' });
+  it('of the network is one as well, with the address and the reason, but not the path', async () => {
+    const address = `127.0.0.1:${await freePort()}`;
+    const gone = new Posthorn({ url: `http://${address}/private?key=1`, token, retry: { attempts: 1 } });
+    expect(await failureOf(gone.token())).toMatchObject({
+      status: 0,
+      code: 'unreachable',
+      detail: `There was no response from http://${address}: connect ECONNREFUSED ${address}.`,
+    });
+  });
+
+  it('of a connection that is refused names each address that was tried', async () => {
+    const refusals = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}:1.`));
+    const gone = intercepted(async () => {
+      throw new TypeError('fetch failed', { cause: new AggregateError(refusals) });
+    }, 1);
+    expect((await failureOf(gone.token())).detail).toBe(
+      `There was no response from ${service.publicUrl}: ` +
+        'connect ECONNREFUSED ::1:1, connect ECONNREFUSED 127.0.0.1:1.',
+    );
+  });
+
+  it('of an https URL of a server without TLS says to use http', async () => {
+    const url = service.publicUrl.replace('http:', 'https:');
+    const secure = new Posthorn({ url, token, retry: { attempts: 1 } });
+    expect((await failureOf(secure.token())).detail).toBe(
+      `There was no response from ${url}: the server does not use TLS. Use ${service.publicUrl}.`,
+    );
+  });
+
+  it('of a response that breaks off says why', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy());
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const cut = new Posthorn({ url, token, retry: { attempts: 1 } });
+    expect(await failureOf(cut.token())).toMatchObject({
+      code: 'unreachable',
+      detail: expect.stringMatching(/^The connection broke before the response was complete: .+[^.]\.$/),
+    });
   });
 });
 

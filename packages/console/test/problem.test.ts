@@ -6,7 +6,11 @@ const unsure = 'The action may have taken effect. You can safely press the butto
 
 describe('the console', () => {
   it('says that an action may have taken effect only if the service itself did not respond', () => {
-    const lost = new PosthornError({ status: 0, code: 'unreachable', detail: 'There was no response.' });
+    const lost = new PosthornError({
+      status: 0,
+      code: 'unreachable',
+      detail: 'There was no response from http://127.0.0.1:7400: Failed to fetch.',
+    });
     const late = new PosthornError({
       status: 0,
       code: 'timeout',
@@ -17,6 +21,7 @@ describe('the console', () => {
     expect([lost, late, proxy].map((error) => remedyOf(error, true))).toEqual([unsure, unsure, unsure]);
     expect(remedyOf(busy, true)).toBe('You can safely press the button again.');
     expect(remedyOf(busy)).toBe('The console will try again automatically.');
+    expect(messageOf(lost)).toBe('There was no response: the connection failed or broke.');
     expect(messageOf(proxy)).toBe('The response with status 502 did not come from the service.');
     expect(messageOf(busy)).toBe('Nothing was changed.');
   });

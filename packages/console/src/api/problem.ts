@@ -41,10 +41,13 @@ export function isUnanswered(error: unknown): boolean {
   return error.status === 0 || error.code === 'unexpected_response';
 }
 
-/** Says what went wrong. The detail of the client tells developers to check the URL, which users cannot change. */
+/** Says what went wrong. Some details of the client are about the URL, which users cannot change. */
 export function messageOf(error: unknown): string {
   if (error instanceof PosthornError && error.code === 'unexpected_response') {
     return `The response with status ${error.status} did not come from the service.`;
+  }
+  if (error instanceof PosthornError && error.code === 'unreachable') {
+    return 'There was no response: the connection failed or broke.';
   }
   return error instanceof Error ? error.message : String(error);
 }
