@@ -45,7 +45,9 @@ function nextStep(error: PosthornError, command: string, token: string | undefin
   const { status, code, requestId, retryAfterMs } = error;
   // The detail says what to check.
   if (code === 'unexpected_response') return 'Run posthorn whoami to see the URL in use.';
-  if (code === 'unreachable' || code === 'timeout')
+  // The detail contains the URL.
+  if (code === 'unreachable') return 'Check the URL and that the service is running.';
+  if (code === 'timeout')
     return 'Check the URL and that the service is running: posthorn whoami shows the URL in use.';
   if (status === 401 && token === '--token') return 'The token comes from --token: correct it.';
   if (status === 401 && token !== undefined) return `The token comes from ${token}: correct or unset it.`;
@@ -64,8 +66,10 @@ function nextStep(error: PosthornError, command: string, token: string | undefin
 }
 
 function missingStep({ detail }: PosthornError, command: string): string {
-  if (detail.startsWith('Nothing exists at this path'))
-    return `Run posthorn login --url with the address of the public API, such as ${defaultUrl}.`;
+  if (detail.startsWith('Nothing exists at this path')) {
+    const example = detail.includes('The public API is at') ? '' : `, such as ${defaultUrl}`;
+    return `Run posthorn login --url with the address of the public API${example}.`;
+  }
   const [, what] = /^The (webhook|event|delivery) /.exec(detail) ?? [];
   if (what === undefined) return `Run posthorn ${command} --help to see the options.`;
   return `Run posthorn ${what === 'delivery' ? 'deliveries' : `${what}s`} list to see what exists.`;

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
+import { freePort } from '../../server/test/support/snippets.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
 import { main } from '../src/main.js';
 import { freshDirectory, Pipe, printing, run } from './support/cli.js';
@@ -104,13 +105,26 @@ describe('login', () => {
     });
   });
 
+  test('at an address where nothing listens fails with that address and the reason', async () => {
+    const address = `127.0.0.1:${await freePort()}`;
+    await run(['login', '--url', url], env, tenant.token);
+    expect(await run(['login', '--url', `http://${address}`], env, tenant.token)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `There was no response from http://${address}: connect ECONNREFUSED ${address}. ` +
+        'Check the URL and that the service is running.\n',
+    });
+    expect(await organizationOf()).toBe(tenant.organization);
+  });
+
   test('at the platform listener fails with the address of the public API', async () => {
     const { code, stderr } = await run(['login', '--url', service.platformUrl], env, tenant.token);
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr:
         `Nothing exists at this path. This is the platform listener. The public API is at ${url}. ` +
-        'Run posthorn login --url with the address of the public API, such as http://127.0.0.1:7400.\n',
+        'Run posthorn login --url with the address of the public API.\n',
     });
     await expect(stat(file)).rejects.toThrow();
   });

@@ -32,6 +32,8 @@ export const login: Command = {
     if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
     const own = await new Posthorn({ url, token, retry }).token().catch((error: unknown) => {
       if (!(error instanceof PosthornError)) throw error;
+      if (error.code === 'timeout')
+        throw new CommandFailure(`No response from ${url}. Check the URL and that the service is running.`);
       if (error.code === 'unexpected_response') throw new CommandFailure(`${url}: ${error.detail}`);
       if (error.status === 401)
         throw new CommandFailure(
