@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createReceiver } from '@posthorn/receiver';
 import { signedRequest } from '@posthorn/receiver/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../packages/server/test/support/docs.js';
-import { freePort, Server, snippet, Workshop } from '../../packages/server/test/support/snippets.js';
+import { freePort, run, Server, snippet, Workshop } from '../../packages/server/test/support/snippets.js';
 import { eventually } from '../../packages/server/test/support/tenant.js';
 
 const readme = 'packages/receiver/README.md';
@@ -30,6 +33,46 @@ test.each([readme, 'docs/receive-webhooks.md'])('the first program of %s receive
     (output) =>
       output.includes('INV-7 is paid\n') && output.includes('signature_mismatch: The secret is not'),
   );
+});
+
+test('the program that follows the stream waits while the service is unreachable or busy, then continues', async () => {
+  const event = { created_at: '2026-11-15T04:19:32.453Z', type: 'invoice.paid', id: 'EVT-1' };
+  const answers: ((response: ServerResponse) => unknown)[] = [
+    (response) => response.destroy(),
+    (response) => response.writeHead(502).end(),
+    (response) => response.writeHead(503).end(),
+    (response) => response.writeHead(503, { 'Retry-After': '7' }).end(),
+    (response) => response.end(JSON.stringify({ data: [event], meta: { cursor: 'c', has_more: true } })),
+  ];
+  const service = createServer((_request, response) => {
+    const answer = answers.shift();
+    if (answer) answer(response);
+    else response.writeHead(401).end('No more.');
+  }).listen(0, '127.0.0.1');
+  await once(service, 'listening');
+  onTestFinished(() => void service.close());
+  const file = workshop.path('follow.mjs');
+  const program = snippet('docs/read-events.md', 'js', "'Retry-After'")
+    .replace('127.0.0.1:7400', `127.0.0.1:${(service.address() as AddressInfo).port}`)
+    .replace('setTimeout(next, seconds * 1000)', "next(console.log('wait', seconds))");
+  await writeFile(file, program);
+  const { stdout, stderr } = await run(process.execPath, [file], { TOKEN: 'pht_docs' });
+  expect(stdout).toBe('wait 5\nwait 5\nwait 5\nwait 7\n2026-11-15T04:19:32.453Z invoice.paid EVT-1\n');
+  expect(stderr).toContain('No more.');
+});
+
+test('the receiver of the tour tells the service why it refuses a request', async () => {
+  const port = await freePort();
+  const file = workshop.path('tour.mjs');
+  await writeFile(file, snippet('README.md', 'js', 'createServer(').replace('3000', String(port)));
+  const receiver = new Server(process.execPath, [file], {});
+  await receiver.isListening(port);
+  const forged = signedRequest('invoice.paid', { secret: 'tour-secret-0001', fault: 'wrong_secret' });
+  const response = await fetch(`http://127.0.0.1:${port}/`, forged);
+  expect([response.status, await response.text()]).toEqual([
+    401,
+    expect.stringMatching(/^signature_mismatch: /),
+  ]);
 });
 
 test('the transaction of the README is that of the example', async () => {
