@@ -17,11 +17,16 @@ export class InvalidEvents extends Error {
 }
 
 export interface RecordEventsOptions {
-  /** Types beyond the built-in ones, as in the file of `POSTHORN_CATALOGUE`. */
+  /**
+   * Types beyond the built-in ones, as in the file of `POSTHORN_CATALOGUE`. Pass the same array in every call, and do
+   * not change it: its schemas are compiled only once.
+   */
   addedTypes?: readonly AddedEventType[];
 }
 
-let builtIn: EventChecker | undefined;
+/** One for each array of added types, because compiling a schema takes milliseconds. */
+const checkers = new WeakMap<readonly AddedEventType[], EventChecker>();
+const noTypes: readonly AddedEventType[] = [];
 
 /**
  * Records events in the caller's `pg` transaction: they exist only if it commits. Returns the ID and time of each
@@ -32,15 +37,17 @@ export async function recordEvents(
   events: readonly NewEvent[],
   options: RecordEventsOptions = {},
 ): Promise<readonly RecordedEvent[]> {
-  const faults = checkerFor(options.addedTypes)(events);
+  const faults = checkerFor(options.addedTypes ?? noTypes)(events);
   if (faults.length > 0) throw new InvalidEvents(faults);
   return record(client, events);
 }
 
-function checkerFor(addedTypes: readonly AddedEventType[] | undefined): EventChecker {
-  if (addedTypes === undefined && builtIn) return builtIn;
-  const catalogue = createCatalogue(addedTypes);
-  const checker = createEventChecker(catalogue, createPayloadValidator(catalogue));
-  if (addedTypes === undefined) builtIn = checker;
+function checkerFor(addedTypes: readonly AddedEventType[]): EventChecker {
+  let checker = checkers.get(addedTypes);
+  if (!checker) {
+    const catalogue = createCatalogue(addedTypes);
+    checker = createEventChecker(catalogue, createPayloadValidator(catalogue));
+    checkers.set(addedTypes, checker);
+  }
   return checker;
 }

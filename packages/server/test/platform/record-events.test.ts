@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
-import { InvalidEvents, type NewEvent, recordEvents } from '../../src/index.js';
+import { type AddedEventType, InvalidEvents, type NewEvent, recordEvents } from '../../src/index.js';
 import { freshDatabase } from '../support/database.js';
 
 const { url } = await freshDatabase();
@@ -31,6 +31,20 @@ test('recordEvents accepts added types that are passed to it', async () => {
   const shipped = { ...event, type: 'order.shipped', payload: {} };
   await expect(recordEvents(client, [shipped])).rejects.toThrow('/0/type');
   expect(await recordEvents(client, [shipped], { addedTypes })).toHaveLength(1);
+});
+
+test('recordEvents reads an array of added types only once, however often it is passed', async () => {
+  let reads = 0;
+  const schema = () => {
+    reads += 1;
+    return { type: 'object' };
+  };
+  const packed = { type: 'order.packed', description: 'Packed.', sample: {} };
+  const addedTypes = [Object.defineProperty(packed, 'schema', { get: schema }) as AddedEventType];
+  for (let call = 0; call < 3; call += 1) {
+    await recordEvents(client, [{ ...event, type: 'order.packed', payload: {} }], { addedTypes });
+  }
+  expect(reads).toBe(1);
 });
 
 test.each([
