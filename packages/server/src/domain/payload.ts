@@ -1,17 +1,20 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Catalogue, EventType } from './catalogue.js';
+import { type Catalogue, CatalogueError, type EventType } from './catalogue.js';
 import { type Fault, faultsFromAjv } from './fault.js';
 
 /** Returns every fault in the payload of an event of that type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
+/** An extension of OpenAPI, with the characters that Ajv allows in a keyword. */
+const extension = /^x-[\w:-]+$/;
+
 /** Validates the schemas of added types. Takes 0.1 s of CPU when it is first used, so there is only one. */
 let schemaCheck: Ajv2020 | undefined;
 
 /**
- * Compiles each schema when it is first needed. Compiling throws if the schema of an added type is not valid, so
- * validate the samples of added types at startup.
+ * Compiles each schema when it is first needed. Throws a `CatalogueError` if the schema of an added type is not valid,
+ * so validate the samples of added types at startup.
  */
 export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   const compiled = new Map<string, ValidateFunction>();
@@ -20,6 +23,8 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
     // Refuse unknown keywords and formats, because they are typos and would have no effect. The other strict rules
     // would reject valid schemas that people write for their own types.
     strict: true,
+    // OpenAPI's annotation, which exported schemas contain.
+    keywords: ['example'],
     strictTypes: false,
     strictTuples: false,
     strictRequired: false,
@@ -30,14 +35,27 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   function validatorOf({ type, schema, since }: EventType): ValidateFunction {
     let validate = compiled.get(type);
     if (!validate) {
-      if (since === 'local') {
-        schemaCheck ??= new Ajv2020();
-        schemaCheck.validateSchema(schema, true);
+      try {
+        if (since === 'local') {
+          schemaCheck ??= new Ajv2020();
+          schemaCheck.validateSchema(schema, true);
+          acceptExtensions(schema);
+        }
+        validate = ajv.compile(schema);
+      } catch (error) {
+        throw new CatalogueError(`the schema of ${type} is not valid: ${(error as Error).message}`);
       }
-      validate = ajv.compile(schema);
       compiled.set(type, validate);
     }
     return validate;
+  }
+
+  /** Makes Ajv ignore the extensions in a schema. It ignores only names that it knows. */
+  function acceptExtensions(schema: object): void {
+    JSON.stringify(schema, (name, value) => {
+      if (extension.test(name) && !ajv.getKeyword(name)) ajv.addKeyword(name);
+      return value;
+    });
   }
 
   return (type, payload) => {

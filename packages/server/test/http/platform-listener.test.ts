@@ -153,8 +153,16 @@ describe('types added by POSTHORN_CATALOGUE', () => {
     ["the service's own domain", JSON.stringify([{ ...further, type: 'webhook.sent' }]), /webhook/],
     ['the same type twice', JSON.stringify([further, further]), /already/],
     ['a sample that does not fit', JSON.stringify([{ ...further, sample: {} }]), /parcel\.sent.*weight_g/],
-    ['a schema that is none', JSON.stringify([{ ...further, schema: { type: 'parcel' } }]), /type/],
-    ['a schema with a typo', JSON.stringify([{ ...further, schema: { requierd: [] } }]), /requierd/],
+    [
+      'a schema that is none',
+      JSON.stringify([{ ...further, schema: { type: 'parcel' } }]),
+      /of parcel\.sent.*type/,
+    ],
+    [
+      'a schema with a typo',
+      JSON.stringify([{ ...further, schema: { requierd: [] } }]),
+      /of parcel\.sent.*requierd/,
+    ],
   ])('prevent the start with one clear line for %s', async (_what, content, pattern) => {
     const file = content === undefined ? '/no/such/file.json' : await fileWith(content);
     const failure = await startTestService({
