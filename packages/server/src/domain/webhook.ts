@@ -61,27 +61,36 @@ export function mustBeDisabled(sinceMs: number, lastMs: number, nowMs: number): 
   return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
 }
 
-export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fault[] };
+/** Returns a subscription in its canonical form: `["*"]`, or distinct types and whole domains (`invoice.*`). */
+export function distinctTypes(given: string | readonly string[]): string[] {
+  return [...new Set(typeof given === 'string' ? [given] : given)];
+}
 
-/** Returns a subscription in its canonical form: `["*"]`, or distinct known types and whole domains (`invoice.*`). */
-export function normalizeEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
-  const named = [...new Set(typeof given === 'string' ? [given] : given)];
-  if (typeof given === 'string' && given !== '*') {
-    return refuse('', 'wrong_type', 'must be an array of event types, or "*" for all types');
-  }
+/**
+ * Returns what is wrong with a subscription to `*`, or to types and whole domains. Each of them must be in the
+ * catalogue or in `subscribed`, because a webhook keeps types that leave the catalogue.
+ */
+export function faultsOfSubscription(
+  given: string | readonly string[],
+  catalogue: Catalogue,
+  subscribed: readonly string[],
+): Fault[] {
+  const named = distinctTypes(given);
   if (named.includes('*')) {
-    if (named.length === 1) return { ok: true, value: ['*'] };
-    return refuse('', 'not_alone', '* means all types and cannot be combined with others');
+    if (named.length === 1) return [];
+    return [
+      { pointer: '', code: 'not_alone', detail: '* means all types and cannot be combined with others' },
+    ];
   }
   const faults: Fault[] = [];
   for (const [index, type] of (given as readonly string[]).entries()) {
-    const fault = faultOfSubscription(type, catalogue);
+    const fault = subscribed.includes(type) ? undefined : faultOfType(type, catalogue);
     if (fault) faults.push({ pointer: `/${index}`, ...fault });
   }
-  return faults.length > 0 ? { ok: false, faults } : { ok: true, value: named };
+  return faults;
 }
 
-function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'> | undefined {
+function faultOfType(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'> | undefined {
   if (catalogue.get(type)) return undefined;
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
@@ -91,8 +100,4 @@ function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'p
     code: 'unknown_event_type',
     detail: `${JSON.stringify(type.slice(0, 100))} ${unknownType(type, catalogue)}${hint}`,
   };
-}
-
-function refuse(pointer: string, code: string, detail: string): EventTypes {
-  return { ok: false, faults: [{ pointer, code, detail }] };
 }

@@ -4,16 +4,17 @@ import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { instantPattern, parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
-import { normalizeEventTypes } from '../domain/webhook.js';
+import { distinctTypes } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { createReplay, type NewReplay, type Replay, readReplay, runningMax } from '../storage/replays.js';
 import { refuseInactive } from './deliveries.js';
 import { storeWithWrite } from './idempotency.js';
+import { subscribedTypesFaults } from './subscribed-types.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
-import { EventTypesField, eventTypesFaults, webhookParams } from './webhook-schemas.js';
+import { EventTypesField, webhookParams } from './webhook-schemas.js';
 
 const ReplaySchema = Type.Object(
   {
@@ -103,15 +104,13 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       const { body } = request;
       const webhook = await findWebhook(database, request);
       refuseInactive(webhook.status);
-      const types =
-        body.event_types === undefined ? undefined : normalizeEventTypes(body.event_types, catalogue);
       const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, earliestMs());
       const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
         from_at: new Date(fromMs),
         to_at: new Date(parseInstantMs(body.to, 'end') ?? 0),
-        event_types: types?.ok ? types.value : null,
+        event_types: body.event_types === undefined ? null : distinctTypes(body.event_types),
         only_failed: body.only_failed ?? false,
       };
       const response = await auditedWrite(database, request.token.organization_id, async (client) => {
@@ -163,7 +162,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
     },
   );
 
-  function bodyFaults(request: FastifyRequest): readonly InputFault[] {
+  async function bodyFaults(request: FastifyRequest): Promise<readonly InputFault[]> {
     const body = (request.body ?? {}) as Partial<Record<keyof ReplayBody, unknown>>;
     const faults: InputFault[] = [];
     const times = { from: timeOf(body.from, 'start'), to: timeOf(body.to, 'end') };
@@ -175,7 +174,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
     if (times.from !== undefined && times.to !== undefined && times.from > times.to) {
       faults.push({ pointer: '/from', code: 'from_after_to', detail: "must not be later than 'to'" });
     }
-    return [...faults, ...eventTypesFaults(body.event_types, catalogue)];
+    return [...faults, ...(await subscribedTypesFaults(database, catalogue, request))];
   }
 }
 

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
 import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
-import { normalizeEventTypes } from '../domain/webhook.js';
+import { faultsOfSubscription } from '../domain/webhook.js';
 import { documentedHeaders, type GivenHeaders, headerFaults } from '../domain/webhook-headers.js';
 import { diagnosisFields } from './schemas.js';
 
@@ -161,12 +161,15 @@ export function customHeaderFaults(given: unknown, canKeep: boolean): readonly I
   return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));
 }
 
-/** Returns what is wrong with `event_types` that the schema accepts. */
-export function eventTypesFaults(given: unknown, catalogue: Catalogue): readonly InputFault[] {
+/** Returns what is wrong with `event_types` that the schema accepts. Those in `subscribed` need not be known. */
+export function eventTypesFaults(
+  given: unknown,
+  catalogue: Catalogue,
+  subscribed: readonly string[] = [],
+): readonly InputFault[] {
   if (given !== '*' && !isTypeList(given)) return [];
-  const types = normalizeEventTypes(given, catalogue);
-  if (types.ok) return [];
-  return types.faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
+  const faults = faultsOfSubscription(given, catalogue, subscribed);
+  return faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
 }
 
 function isTypeList(value: unknown): value is string[] {

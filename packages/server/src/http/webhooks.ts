@@ -7,7 +7,7 @@ import { identifierPattern, newId } from '../domain/identifier.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { webhookDisabled } from '../domain/service-event.js';
-import { normalizeEventTypes, type Webhook } from '../domain/webhook.js';
+import { distinctTypes, type Webhook } from '../domain/webhook.js';
 import {
   type GivenHeaders,
   keptHeaderFaults,
@@ -31,6 +31,7 @@ import {
 } from '../storage/webhooks.js';
 import type { DeliveryControl } from './delivery-control.js';
 import { storeWithWrite } from './idempotency.js';
+import { subscribedTypesFaults } from './subscribed-types.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import { createdBody, findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
@@ -133,7 +134,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         organization_id: tenancy.organization_id,
         workspace_id: tenancy.workspace_id ?? null,
         url: body.url,
-        event_types: checkedTypes(body.event_types),
+        event_types: distinctTypes(body.event_types),
         created_at: new Date(now()),
         secret: secrets.seal(secret, id),
         description: body.description ?? null,
@@ -198,7 +199,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         summary: 'Update a webhook',
         description:
           'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
-          'verification fails, the webhook keeps the new URL, is `unverified`, and receives no events.',
+          'verification fails, the webhook keeps the new URL, is `unverified`, and receives no events.\n\n' +
+          '`event_types` replaces all types. It can keep types that the service no longer lists.',
         params: webhookParams,
         body: PatchBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },
@@ -209,7 +211,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const webhook = await findWebhook(database, request);
       const change: WebhookChange = {
         ...(body.url !== undefined && { url: body.url }),
-        ...(body.event_types !== undefined && { event_types: checkedTypes(body.event_types) }),
+        ...(body.event_types !== undefined && { event_types: distinctTypes(body.event_types) }),
         ...(body.description !== undefined && { description: body.description }),
         ...(body.rate_limit !== undefined && { rate_limit: body.rate_limit }),
         ...(body.headers !== undefined && headersOf(webhook, body.headers)),
@@ -302,20 +304,18 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
   }
 
-  function bodyFaults(request: FastifyRequest, canKeep: boolean): readonly InputFault[] {
+  /** `canKeep` means that the body changes a webhook, and can name types and headers that it already has. */
+  async function bodyFaults(request: FastifyRequest, canKeep: boolean): Promise<readonly InputFault[]> {
     const body = (request.body ?? {}) as { url?: unknown; event_types?: unknown; headers?: unknown };
     const faults: InputFault[] = [...secretFaults(body)];
     if (typeof body.url === 'string') {
       const checked = checkWebhookUrl(body.url, policy);
       if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
     }
-    faults.push(...eventTypesFaults(body.event_types, catalogue));
-    return [...faults, ...customHeaderFaults(body.headers, canKeep)];
-  }
-
-  function checkedTypes(given: string | readonly string[]): readonly string[] {
-    const types = normalizeEventTypes(given, catalogue);
-    return types.ok ? types.value : [];
+    const types = canKeep
+      ? await subscribedTypesFaults(database, catalogue, request)
+      : eventTypesFaults(body.event_types, catalogue);
+    return [...faults, ...types, ...customHeaderFaults(body.headers, canKeep)];
   }
 }
 

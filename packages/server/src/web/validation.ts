@@ -1,13 +1,13 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { FastifyInstance, FastifyRequest, preHandlerHookHandler, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { faultsFromAjv } from '../domain/fault.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
 /** Checks what schemas cannot express. It must handle values that the schemas refused. */
-type InputCheck = (request: FastifyRequest) => readonly InputFault[];
+type InputCheck = (request: FastifyRequest) => readonly InputFault[] | Promise<readonly InputFault[]>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -16,7 +16,7 @@ declare module 'fastify' {
     bodyIsChecked?: boolean;
     /** Whether to ignore the query string, because it is meant for the page that this route serves. */
     queryIsIgnored?: boolean;
-    validate?: (request: FastifyRequest) => readonly InputFault[];
+    validate?: (request: FastifyRequest) => Promise<readonly InputFault[]>;
   }
 }
 
@@ -45,21 +45,26 @@ export function installValidation(app: FastifyInstance): void {
     const check = route.config?.check;
     route.config = {
       ...route.config,
-      validate: (request) => {
+      validate: async (request) => {
         const faults = query(request.query as RawQuery);
         const refused = new Set(faults.map(parameterOf));
         // One fault per parameter: the check may look at a parameter that the route does not know.
         const isNew = (fault: InputFault) => !('parameter' in fault && refused.has(fault.parameter));
-        return [...faults, ...(body?.(request.body) ?? []), ...(check?.(request) ?? []).filter(isNew)];
+        return [
+          ...faults,
+          ...(body?.(request.body) ?? []),
+          ...((await check?.(request)) ?? []).filter(isNew),
+        ];
       },
     };
   });
 
-  const refuseFaults: preHandlerHookHandler = (request, _reply, done) => {
-    const problem = inputProblem(request.routeOptions.config.validate?.(request) ?? []);
-    done(problem ?? missingPath(request));
-  };
-  app.addHook('preHandler', refuseFaults);
+  app.addHook('preHandler', async (request) => {
+    const missing = missingPath(request);
+    if (missing) throw missing;
+    const problem = inputProblem((await request.routeOptions.config.validate?.(request)) ?? []);
+    if (problem) throw problem;
+  });
 }
 
 /** Returns a 404 if the path contains NUL: no ID does, and PostgreSQL would refuse the query. */

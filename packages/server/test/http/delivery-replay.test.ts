@@ -297,6 +297,24 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect([answer.status, answer.body.code]).toEqual([409, 'webhook_not_active']);
   });
 
+  it('can name a type that the webhook subscribes to and that is no longer in the catalogue', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    await service.database.query({
+      text: "update posthorn.webhooks set event_types = '{parcel.sent,invoice.paid}' where id = $1",
+      values: [webhook.id],
+    });
+    const sent = event({ organization_id: tenant.organization, type: 'parcel.sent', payload: {} });
+    const [recorded] = await recordText(service.database, JSON.stringify([sent]));
+    await receiver.deliveries.nth(1);
+    expect(await replayed(tenant, webhook, { ...always, event_types: ['parcel.sent'] })).toMatchObject({
+      done: 1,
+    });
+    expect((await receiver.deliveries.nth(2)).envelope).toMatchObject({ id: recorded?.id });
+    const refused = await replay(tenant, webhook, { ...always, event_types: ['parcel.*'] });
+    expect(refused.body.errors).toMatchObject([{ pointer: '/event_types/0', code: 'unknown_event_type' }]);
+  });
+
   let unused: ReturnType<typeof withPast> | undefined;
 
   it.each([

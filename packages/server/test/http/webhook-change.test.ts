@@ -274,6 +274,23 @@ describe('PATCH', () => {
     expect(await tenant.data('GET', pathOf(webhook))).toEqual(before);
   });
 
+  it('can keep event types that are no longer in the catalogue, but not add them', async () => {
+    const { tenant, webhook } = await connect();
+    await service.database.query({
+      text: "update posthorn.webhooks set event_types = '{parcel.sent,parcel.*}' where id = $1",
+      values: [webhook.id],
+    });
+    const { event_types } = await tenant.data('GET', pathOf(webhook));
+    const extended = await patch(tenant, webhook, { event_types: [...event_types, 'invoice.paid'] });
+    expect(extended.body.data?.event_types).toEqual(['parcel.sent', 'parcel.*', 'invoice.paid']);
+    const refused = await patch(tenant, webhook, { event_types: [...event_types, 'parcel.lost'] });
+    expect(refused.status).toBe(422);
+    expect(refused.body.errors).toMatchObject([{ pointer: '/event_types/2', code: 'unknown_event_type' }]);
+    const another = await connect();
+    expect((await patch(another.tenant, another.webhook, { event_types })).status).toBe(422);
+    expect((await patch(tenant, { id: '%00' }, { event_types })).status).toBe(404);
+  });
+
   it('lists all faults at once', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
