@@ -59,3 +59,16 @@ test.each([
   ]);
   await expect(statement).rejects.toThrow(named);
 });
+
+test('a repeatable read transaction fails with 40001 if its key was committed meanwhile, and can be retried', async () => {
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  const keyed = { ...event, idempotency_key: 'RUN-1-completed' };
+  await client.query('begin isolation level repeatable read');
+  await client.query('select 1 from posthorn.events limit 1');
+  const [first] = await recordEvents(other, [keyed]);
+  await other.end();
+  await expect(recordEvents(client, [keyed])).rejects.toMatchObject({ code: '40001' });
+  await client.query('rollback');
+  expect(await recordEvents(client, [keyed])).toEqual([first]);
+});
