@@ -1,3 +1,4 @@
+import { type Readable, Transform } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { NewEvent } from '../domain/event.js';
@@ -9,10 +10,10 @@ import { hidesUnstorable } from '../domain/storable.js';
 import type { TraceSpan } from '../domain/trace.js';
 import type { NewBatch, RecordedEvent } from '../storage/recording.js';
 import { decodeBody, parseJson } from '../web/listener.js';
-import type { Recorder } from './recorder.js';
+import type { Recorder, Reservation } from './recorder.js';
 
 const eventsMax = 1_000;
-/** How much to reserve for a request without `Content-Length`. */
+/** How much to reserve at a time for a body without `Content-Length`. */
 const unannouncedBytes = 256 * 1024;
 
 declare module 'fastify' {
@@ -95,13 +96,15 @@ export function platformEventRoutes(
       config: { bodyIsChecked: true },
       // Before the body is read, so that a refused request costs nothing.
       preParsing: (request, reply, body, done) => {
-        const release = recorder.reserve(Number(request.headers['content-length'] ?? unannouncedBytes));
+        const announced = request.headers['content-length'];
+        const reservation = recorder.reserve(Number(announced ?? unannouncedBytes));
+        const { release } = reservation;
         request.releaseBody = release;
         // Also if the client goes away while it sends the body. If an earlier request on the same connection is still
         // running, then only the request is closed, not its response.
         request.raw.once('close', release);
         reply.raw.once('close', release);
-        done(null, body);
+        done(null, announced === undefined ? counted(body, reservation) : body);
       },
     },
     async (request, reply) => {
@@ -129,6 +132,29 @@ export function platformEventRoutes(
       return reply.status(201).type('application/json; charset=utf-8').send(recordedJson(recorded));
     },
   );
+}
+
+/** Passes on a body of unknown length, and reserves memory as it arrives. Fails with a problem if there is no room. */
+function counted(body: Readable, reservation: Reservation): Readable {
+  let unusedBytes = unannouncedBytes;
+  const counting = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      unusedBytes -= chunk.length;
+      try {
+        for (; unusedBytes < 0; unusedBytes += unannouncedBytes) reservation.grow(unannouncedBytes);
+      } catch (error) {
+        // At once, so that the other bodies that arrive at this moment have room.
+        reservation.release();
+        return done(error as Error);
+      }
+      done(null, chunk);
+    },
+  });
+  // After a refusal, nothing else listens for errors, and an unhandled 'error' event would end the process.
+  counting.on('error', () => undefined);
+  // Not `pipeline`, which would close the connection before the response is sent.
+  body.once('error', (error) => counting.destroy(error));
+  return body.pipe(counting);
 }
 
 /** Runs `record` in a span that continues the producer's trace. Its deliveries continue it in turn. */

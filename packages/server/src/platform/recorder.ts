@@ -21,6 +21,14 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
+/** Memory that is reserved for the body of a request. */
+export interface Reservation {
+  /** Reserves memory for more characters. Throws a problem if there is no room. */
+  grow: (characters: number) => void;
+  /** Releases everything. Further calls have no effect. */
+  release: () => void;
+}
+
 const transactionsMax = 2;
 /** A second transaction starts if at least this many events are waiting, or if one has waited this long. */
 const secondBatchMin = 250;
@@ -69,16 +77,23 @@ export class Recorder {
   }
 
   /**
-   * Reserves memory for a request whose body of `characters` is still to be read, and returns the function that
-   * releases it. Throws a problem if there is no room.
+   * Reserves memory for a request whose body of `characters` is still to be read. Throws a problem if there is no
+   * room.
    */
-  reserve(characters: number): () => void {
-    const bytes = bytesPerRequest + bytesPerCharacter * characters;
+  reserve(characters: number): Reservation {
+    let bytes = bytesPerRequest + bytesPerCharacter * characters;
     this.#hold(bytes);
     let isHeld = true;
-    return () => {
-      if (isHeld) this.#heldBytes -= bytes;
-      isHeld = false;
+    return {
+      grow: (more) => {
+        if (!isHeld) return;
+        this.#hold(bytesPerCharacter * more);
+        bytes += bytesPerCharacter * more;
+      },
+      release: () => {
+        if (isHeld) this.#heldBytes -= bytes;
+        isHeld = false;
+      },
     };
   }
 

@@ -1,4 +1,5 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
@@ -44,23 +45,30 @@ const post = (body: unknown) => {
   return ask(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
 };
 
-test('bodies that are still being read count, until their client goes away', async () => {
+/** A request that has sent only the start of its body. */
+function startPost(start: string, length?: { 'content-length': number }): ClientRequest {
   const { port } = app.server.address() as AddressInfo;
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const sending = [1, 2].map(() => {
-    const length = { 'content-length': 8 * 1024 * 1024 - 5_000 };
-    const one = request({
-      port,
-      method: 'POST',
-      path: '/platform/events',
-      headers: { ...headers, ...length },
-    });
-    one.on('error', () => undefined);
-    one.write('[');
-    return one;
-  });
-  const statusOfInvalid = async () => (await post({ nothing: 'valid' })).status;
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...length };
+  const one = request({ port, method: 'POST', path: '/platform/events', headers });
+  one.on('error', () => undefined);
+  one.write(start);
+  return one;
+}
+
+const statusOfInvalid = async () => (await post({ nothing: 'valid' })).status;
+
+test('bodies that are still being read count, until their client goes away', async () => {
+  const sending = [1, 2].map(() => startPost('[', { 'content-length': 8 * 1024 * 1024 - 5_000 }));
   await eventually(statusOfInvalid, (status) => status === 503);
+  for (const one of sending) one.destroy();
+  await eventually(statusOfInvalid, (status) => status === 422);
+});
+
+test('bodies without Content-Length count as they arrive, and one for which there is no room is refused', async () => {
+  const sending = [1, 2, 3].map(() => startPost(' '.repeat(7 * 1024 * 1024)));
+  const responses = sending.map(async (one) => (await once(one, 'response'))[0] as IncomingMessage);
+  const { statusCode, headers } = await Promise.race(responses);
+  expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
   for (const one of sending) one.destroy();
   await eventually(statusOfInvalid, (status) => status === 422);
 });

@@ -120,13 +120,13 @@ describe('a request to record', () => {
   test('counts from before its body is read, and only once', async () => {
     const { recorder: it, recordLarge } = recorder();
     const half = (32 * 1024 * 1024) / 2 / 2 - 10_000;
-    const releases = [it.reserve(half), it.reserve(half)];
+    const reservations = [it.reserve(half), it.reserve(half)];
     expect(() => it.reserve(half)).toThrow('Too many events are waiting');
-    releases[0]!();
-    releases[0]!();
+    reservations[0]!.release();
+    reservations[0]!.release();
     void recordLarge(half);
     expect(() => it.reserve(half)).toThrow('Too many events are waiting');
-    releases[1]!();
+    reservations[1]!.release();
     expect(() => it.reserve(half)).not.toThrow();
   });
 
