@@ -40,8 +40,9 @@ function creationRoute(
       schema,
     },
     async (request, reply) => {
-      const done = await mover.run(originOf(request), (client, context) =>
-        create(client, lifecycle, request.body, context),
+      const { body } = request;
+      const done = await mover.run(body.organization_id, originOf(request), (client, context) =>
+        create(client, lifecycle, body, context),
       );
       reply.status(201).header('Location', `/platform/${path}/${done.resource.id}`);
       return respond(reply, lifecycle, done);
@@ -68,7 +69,9 @@ function moveRoute(
     },
     async (request, reply) => {
       const { id } = request.params;
-      const moved = await mover.run(originOf(request), (client, context) =>
+      const found = await readResource(database, lifecycle.kind, id);
+      if (!found) throw noSuch(lifecycle);
+      const moved = await mover.run(found.organization_id, originOf(request), (client, context) =>
         makeMove(client, lifecycle, name, id, request.body, context),
       );
       if (moved.outcome === 'unknown') throw noSuch(lifecycle);

@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Problem } from '../domain/problem.js';
 import { Semaphore } from '../signals/semaphore.js';
 import type { Database, Queryable } from '../storage/database.js';
-import { isUnreachable } from '../storage/database-errors.js';
+import { isCanceled, isLockTimeout, isUnreachable } from '../storage/database-errors.js';
 import type { RecordedBatch } from '../storage/recording.js';
+import { limitLockWaits } from '../storage/resources.js';
 import type { Room } from '../storage/room.js';
 import type { MoveContext, MoveOutcome } from './lifecycle.js';
 
@@ -16,10 +17,15 @@ export interface MoverOptions {
 
 /**
  * More transactions would take connections that recording and delivering need, and those of one organization wait for
- * each other anyway.
+ * each other anyway. One organization cannot have all of them: if other transactions lock its resources, the moves of
+ * others go on.
  */
 const transactionsMax = 4;
-/** After a longer wait for an unreachable database, there would be no time left to respond within 5 s. */
+const eachMax = 2;
+/**
+ * After a longer wait for an unreachable database, or for moves whose resources are locked, there would be no time left
+ * to respond within 5 s.
+ */
 const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';
@@ -30,30 +36,37 @@ const retryMs = 50;
 /** Runs creations and moves, each in its own transaction, a few at a time. */
 export class Mover {
   readonly #options: MoverOptions;
-  readonly #semaphore = new Semaphore(transactionsMax);
+  readonly #semaphore = new Semaphore(transactionsMax, eachMax);
 
   constructor(options: MoverOptions) {
     this.#options = options;
   }
 
-  /** Runs `work` in a transaction and hands over the recorded batch after the commit. */
+  /** Runs `work` in a transaction of this organization and hands over the recorded batch after the commit. */
   async run<Outcome extends MoveOutcome>(
+    organizationId: string,
     origin: Omit<MoveContext, 'room'>,
     work: (client: Queryable, context: MoveContext) => Promise<Outcome>,
   ): Promise<Outcome> {
     const { database, room, onRecorded } = this.#options;
-    const transact = () => database.transaction((client) => work(client, { ...origin, room: room() }));
-    const outcome = await this.#semaphore.run(() => this.#repeated(transact));
+    const transact = () =>
+      database.transaction(async (client) => {
+        await limitLockWaits(client);
+        return work(client, { ...origin, room: room() });
+      });
+    const outcome = await this.#semaphore.run(() => this.#repeated(organizationId, transact), organizationId);
     if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
     return outcome;
   }
 
-  async #repeated<T>(transact: () => Promise<T>): Promise<T> {
+  async #repeated<T>(organizationId: string, transact: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await transact();
       } catch (error) {
         if (isUnreachable(error)) this.#semaphore.rejectWaiting(error, waitMsMax);
+        if (isLockTimeout(error) || isCanceled(error))
+          this.#semaphore.rejectWaiting(error, waitMsMax, organizationId);
         const isDeadlock = (error as { code?: string }).code === deadlockDetected;
         if (!isDeadlock) throw error;
         if (tries === triesMax) throw deadlocked();

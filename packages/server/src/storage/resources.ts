@@ -45,6 +45,15 @@ export async function createResource(client: Queryable, resource: NewResource): 
   return JSON.parse(rows[0]!.created);
 }
 
+/**
+ * Limits how long the transaction of `client` waits for a resource that another transaction has locked. PostgreSQL then
+ * says what happened before the driver's time limit of 2.5 s. The first in the queue for a row waits for one lock, but
+ * the next ones for two in turn, so a statement has a limit, too.
+ */
+export async function limitLockWaits(client: Queryable): Promise<void> {
+  await client.query({ text: "set local lock_timeout = '2s'; set local statement_timeout = '2200ms'" });
+}
+
 /** Moves a resource and locks it until the transaction of `client` ends. Returns undefined if it does not exist. */
 export async function moveResource(
   client: Queryable,

@@ -177,6 +177,28 @@ describe('concurrently', () => {
     expect((await late).data.status).toBe('voided');
   });
 
+  test('requests for a locked resource are refused after a while, and those of other organizations go on', async () => {
+    const holder = await connect();
+    const stranger = new Platform(service, (await newTenant(service)).organization);
+    const line = await stranger.bring('service-lines');
+    const { id } = await platform.bring('invoices', 'open');
+    await holder.query('begin');
+    await moveResource(holder, 'invoices', id, 'pay', { actor });
+    const requests = [1, 2, 3, 4].map(() => platform.post(`invoices/${id}/void`, { actor }));
+    await eventually(
+      async () => waiting(),
+      (count) => count === 2,
+    );
+    expect((await stranger.post(`service-lines/${line.id}/activate`, { actor })).status).toBe(200);
+    const answers = await Promise.all(requests);
+    await holder.query('rollback');
+    for (const { status, headers, body } of answers) {
+      expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+      expect(body.detail).toMatch(/Nothing was changed. Try again.$/);
+    }
+    expect((await platform.post(`invoices/${id}/void`, { actor })).status).toBe(200);
+  });
+
   test('a request that deadlocks with a transaction is made after that transaction has ended', async () => {
     const holder = await connect();
     const [one, other] = [await platform.bring('agents'), await platform.bring('service-lines')];
