@@ -149,9 +149,11 @@ export class Recorder {
         from = to;
       }
     } catch (error) {
-      // A request that PostgreSQL refuses must not fail the others.
+      // A request that PostgreSQL refuses must not fail the others. Finding it by halves takes only a few more commits.
       if (group.length > 1 && isRefused(error)) {
-        for (const waiting of group) await this.#commit([waiting], queue);
+        const half = Math.ceil(group.length / 2);
+        await this.#commit(group.slice(0, half), queue);
+        await this.#commit(group.slice(half), queue);
       } else {
         // Any other error is a bug after the commit. Deliveries may then be leased to this node without its
         // knowledge, and would wait until the process ends.

@@ -63,6 +63,25 @@ describe('a request to record', () => {
     expect([...two!, ...three!].map(({ id }) => id.at(-1))).toEqual(['1', '2', '3', '4', '5']);
   });
 
+  test('is recorded in a few more transactions, in order, if another one that shares its transaction is refused', async () => {
+    const { record, transactions, sizes } = recorder();
+    const first = record(1);
+    const others = Promise.allSettled(Array.from({ length: 8 }, () => record(1)));
+    transactions[0]!.commit();
+    await first;
+    const refused = Object.assign(new Error('lives elsewhere'), { code: 'PH421' });
+    // The third of the eight is refused.
+    const refusals = [true, true, false, true, true, false, false];
+    for (const [index, isRefused] of refusals.entries()) {
+      await vi.waitFor(() => expect(transactions).toHaveLength(index + 2));
+      if (isRefused) transactions[index + 1]!.fail(refused);
+      else transactions[index + 1]!.commit();
+    }
+    expect(sizes()).toEqual([1, 8, 4, 2, 2, 1, 1, 4]);
+    const statuses = (await others).map(({ status }) => status);
+    expect([statuses.indexOf('rejected'), statuses.lastIndexOf('rejected')]).toEqual([2, 2]);
+  });
+
   test('is neither recorded again nor leaves leased deliveries if a bug of ours follows the commit', async () => {
     const { record, transactions, onLeaseInDoubt, sizes } = recorder();
     const first = record(1);
