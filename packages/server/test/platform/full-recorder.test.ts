@@ -57,11 +57,15 @@ function startPost(start: string, length?: { 'content-length': number }): Client
 
 const statusOfInvalid = async () => (await post({ nothing: 'valid' })).status;
 
+/** Waits until the node holds nothing: only then does it accept a body that is larger than its limit. */
+const allReleased = () => eventually(async () => recorder.reserve(40 * 1024 * 1024).release());
+
 test('bodies that are still being read count, until their client goes away', async () => {
   const sending = [1, 2].map(() => startPost('[', { 'content-length': 8 * 1024 * 1024 - 5_000 }));
   await eventually(statusOfInvalid, (status) => status === 503);
   for (const one of sending) one.destroy();
   await eventually(statusOfInvalid, (status) => status === 422);
+  await allReleased();
 });
 
 test('bodies without Content-Length count as they arrive, and one for which there is no room is refused', async () => {
@@ -71,6 +75,7 @@ test('bodies without Content-Length count as they arrive, and one for which ther
   expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
   for (const one of sending) one.destroy();
   await eventually(statusOfInvalid, (status) => status === 422);
+  await allReleased();
 });
 
 test('a request that the node cannot hold is refused with 503 and Retry-After, even without a valid body', async () => {
