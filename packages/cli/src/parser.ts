@@ -94,19 +94,14 @@ function givenTo({ options }: Command, child: Commander): Pick<Context, 'options
     const value = values[option.attributeName()];
     const { repeats = false, value: shown = '' } = options[name] ?? {};
     const given = Array.isArray(value) ? value : [];
+    // The help shows the value of a list with a comma: `a,b`.
+    if (!repeats && given.length > 1 && shown.includes(','))
+      throw new UsageError(`--${name} was given twice. Separate the values with commas: --${name} ${shown}.`);
+    // Otherwise, the last one counts, so that a user can override what an alias or a script sets.
     if (repeats) lists[name] = given;
-    else if (given.length > 1) throw new UsageError(twiceText(name, shown));
-    else texts[name] = value === undefined ? undefined : String(value);
+    else texts[name] = value === undefined ? undefined : String(given.at(-1) ?? value);
   }
   return { options: texts, lists, argument: child.args[0] ?? '' };
-}
-
-/** Says what to do instead of repeating an option. The help shows the value of a list with a comma: `a,b`. */
-function twiceText(name: string, shown: string): string {
-  const remedy = shown.includes(',')
-    ? `Separate the values with commas: --${name} ${shown}.`
-    : 'Give it once.';
-  return `--${name} was given twice. ${remedy}`;
 }
 
 function helpIn(commands: readonly Command[], argv: readonly string[], width: number): string {

@@ -148,10 +148,6 @@ describe.concurrent('usage errors', () => {
       '--scopes was given twice. Separate the values with commas: --scopes a,b.',
     ],
     [['listen', '--events', 'a', '--events=b'], '--events was given twice. Separate the values with commas:'],
-    [
-      ['deliveries', 'list', '--status', 'retrying', '--status', 'given_up'],
-      '--status was given twice. Give it once.',
-    ],
     [['token', 'revoke'], 'posthorn token revoke requires <id>.'],
     [['token', 'revoke', 'TOK-1', 'TOK-2'], "posthorn token revoke: unexpected argument 'TOK-2'."],
     [['events', 'list', ...organization, '--limit', '0'], "--limit: '0' is not valid. Expected"],
