@@ -176,6 +176,7 @@ export class Database implements Queryable {
     const { signal } = statement;
     return this.#use(
       async (client) => {
+        signal?.throwIfAborted();
         const cancel = () => cancelStatement(client);
         signal?.addEventListener('abort', cancel);
         try {
@@ -253,10 +254,11 @@ export class Database implements Queryable {
       return result;
     } catch (error) {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
-      broken = isUnreachable(error) || mustClose();
+      const isLost = isUnreachable(error);
+      broken = isLost || mustClose();
       if (isRefusedWrite(error)) this.#refused(error, client);
       else if (isOutOfSpace(error)) this.#reachability?.ranOutOfSpace(error);
-      else if (broken && leases()) this.onLeaseInDoubt();
+      else if (isLost && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;
     } finally {

@@ -67,7 +67,8 @@ test('a statement whose signal aborts is canceled on the server, and its connect
   const text = 'select pg_sleep(601)';
   const pid = await backend();
   const stop = new AbortController();
-  const canceled = database.query({ text, signal: stop.signal });
+  const inDoubt = vi.spyOn(database, 'onLeaseInDoubt');
+  const canceled = database.query({ text, signal: stop.signal, leases: true });
   await eventually(
     () => running(text),
     (count) => count === 1,
@@ -75,6 +76,8 @@ test('a statement whose signal aborts is canceled on the server, and its connect
   stop.abort();
   await expect(canceled).rejects.toThrow(/canceling statement/);
   expect(await backend()).not.toBe(pid);
+  // It was rolled back.
+  expect(inDoubt).not.toHaveBeenCalled();
 });
 
 test('a statement that waits too long for a lock is canceled on the server, too', async () => {
