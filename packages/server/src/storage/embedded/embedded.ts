@@ -146,6 +146,7 @@ function isShuttingDown(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? '';
   return (
     ['57P01', '57P03', 'ECONNREFUSED', 'ENOENT', 'ECONNRESET', 'EPIPE'].includes(code) ||
-    /terminated/.test(String(error))
+    // The second is the driver's message if the server closed the connection just before a statement.
+    /terminated|not queryable/.test(String(error))
   );
 }
