@@ -236,7 +236,11 @@ describeInBrowser('the views of the console', async (open) => {
     expect([refused, await page.locator('.banner').count()]).toEqual([3, 0]);
     await page.unroute('**/v1/audit-logs?*');
     await page.route('**/v1/audit-logs?*', refuse, { times: 1 });
+    const accepted = page.waitForResponse(
+      (response) => response.url().includes('/v1/audit-logs?') && response.ok(),
+    );
     await note.getByRole('button', { name: 'Try again' }).click();
+    await accepted;
     await note.waitFor({ state: 'hidden' });
     expect(refused).toBe(4);
     expect(unexpected(faults, /status of 50[03]/)).toEqual([]);
