@@ -62,7 +62,7 @@ const roundsMax = 10;
 const transactionsMsMax = 60_000;
 /** How long the organization may be stopped before the move fails and the organization resumes. */
 const stopMsMax = 30_000;
-/** A machine with two cores copies them in about ten seconds. */
+/** At the rate that `npm run bench -- move` measured, copying them takes about five seconds. */
 const waitingRetriesMax = 100_000;
 const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;

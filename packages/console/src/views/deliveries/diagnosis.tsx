@@ -26,11 +26,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
         <b>This delivery is waiting until the webhook is verified.</b>
         <p>After that, the attempts continue.</p>
         {latest?.error_detail && <p className="small">Latest attempt: {latest.error_detail}</p>}
-        <div className="actions">
-          <Link to="/webhooks/$webhookId" params={{ webhookId }} className="btn slim">
-            Open the webhook
-          </Link>
-        </div>
+        <OpenWebhook webhookId={webhookId} />
       </div>
     );
   }
@@ -41,11 +37,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
         <p>
           If the webhook is still disabled, activate it. Then redeliver the event, or replay a time range.
         </p>
-        <div className="actions">
-          <Link to="/webhooks/$webhookId" params={{ webhookId }} className="btn slim">
-            Open the webhook
-          </Link>
-        </div>
+        <OpenWebhook webhookId={webhookId} />
       </div>
     );
   }
@@ -97,4 +89,14 @@ function redirectTarget({ attempt_log: attempts, request }: DeliveryDetail): str
   } catch {
     return undefined;
   }
+}
+
+function OpenWebhook({ webhookId }: { webhookId: string }) {
+  return (
+    <div className="actions">
+      <Link to="/webhooks/$webhookId" params={{ webhookId }} className="btn slim">
+        Open the webhook
+      </Link>
+    </div>
+  );
 }
