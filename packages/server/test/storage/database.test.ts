@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { allowPauses, Database, databaseLimits } from '../../src/storage/database.js';
 import { isTransient, isUnreachable } from '../../src/storage/database-errors.js';
 import { NotificationListener } from '../../src/storage/notifications.js';
@@ -276,16 +276,18 @@ test('a database without disk space is reported once a minute, however many stat
 
 test('a connection that the network drops silently is probed after seconds, not hours', async () => {
   const { url } = await freshDatabase(true);
-  const probed = vi.spyOn(Socket.prototype, 'setKeepAlive');
-  onTestFinished(() => probed.mockRestore());
-  const fresh = new Database({ connectionString: url }, 1);
+  // Sockets of this test's own: a service that other tests share may open connections at any time.
+  const probed: ReturnType<typeof vi.spyOn>[] = [];
+  const stream = () => {
+    const socket = new Socket();
+    probed.push(vi.spyOn(socket, 'setKeepAlive'));
+    return socket;
+  };
+  const fresh = new Database({ connectionString: url, stream }, 1);
   await fresh.query({ text: 'select' });
-  const listener = new NotificationListener({ connectionString: url }, 'nothing', () => undefined);
+  const listener = new NotificationListener({ connectionString: url, stream }, 'nothing', () => undefined);
   await listener.start();
-  expect(probed.mock.calls).toEqual([
-    [true, 10_000],
-    [true, 10_000],
-  ]);
+  expect(probed.map((spy) => spy.mock.calls)).toEqual([[[true, 10_000]], [[true, 10_000]]]);
   await Promise.all([fresh.close(), listener.stop()]);
 });
 
