@@ -9,8 +9,8 @@ import { idTimeMs, newId } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import type { InputFault } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
-import { FairSlots } from '../signals/fair-slots.js';
 import type { Notifier } from '../signals/notifier.js';
+import { Semaphore } from '../signals/semaphore.js';
 import type { Database } from '../storage/database.js';
 import { endOfStream, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
@@ -47,7 +47,7 @@ export interface TailOptions {
 /** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new OpenTails();
-  const reads = new FairSlots(options.readsMax);
+  const reads = new Semaphore(options.readsMax);
   // Tails of one organization that wake together share one read of its horizon.
   const horizons = new Map<string, CoalescedCall<number>>();
   function horizonOf(organizationId: string): CoalescedCall<number> {
@@ -138,7 +138,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: options.earliestMs(),
       };
-      const page = await reads.run(organization, signal, async () => {
+      const page = await reads.runUnlessAborted(organization, signal, async () => {
         if (!(await options.isStillAllowed(request))) return undefined;
         return readEventPage(options.database, filter, 'asc', position, batchSize, {
           run: options.readEvents,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
-import { FairSlots } from '../signals/fair-slots.js';
+import { Semaphore } from '../signals/semaphore.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,7 +33,7 @@ export function readLimits(connections: number): ReadLimits {
  * response is ready, however slowly the client then reads it.
  */
 export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimits): void {
-  const slots = new FairSlots(reads);
+  const slots = new Semaphore(reads);
   app.decorateRequest('releaseSlot', null);
   app.addHook('preHandler', (request, reply, done) => {
     if (!isRead(request)) return done();

@@ -54,7 +54,7 @@ export class Mover {
         await limitLockWaits(client);
         return work(client, { ...origin, room: room() });
       });
-    const outcome = await this.#semaphore.run(() => this.#repeated(organizationId, transact), organizationId);
+    const outcome = await this.#semaphore.run(organizationId, () => this.#repeated(organizationId, transact));
     if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
     return outcome;
   }

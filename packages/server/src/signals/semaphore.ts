@@ -1,73 +1,136 @@
 interface Waiting {
-  owner: string;
   sinceMs: number;
-  resolve: () => void;
+  start: () => void;
   reject: (error: unknown) => void;
 }
 
-/** Runs a few tasks at once while the others wait in order. One owner cannot have all of them. */
+interface Owner {
+  running: number;
+  waiting: Set<Waiting>;
+}
+
+/**
+ * Limits how many tasks run at once. Further ones wait, and the owner with the fewest running tasks is next. Owners with
+ * equally many take turns.
+ */
 export class Semaphore {
-  readonly #runningMax: number;
+  readonly #max: number;
   readonly #eachMax: number;
-  readonly #runningOf = new Map<string, number>();
+  /** Those with running or waiting tasks. The one that started a task last comes last. */
+  readonly #owners = new Map<string, Owner>();
   #running = 0;
-  #waiting: Waiting[] = [];
 
   /** `eachMax`: how many tasks of the same owner may run at once. */
-  constructor(runningMax: number, eachMax = runningMax) {
-    this.#runningMax = runningMax;
+  constructor(max: number, eachMax = max) {
+    this.#max = max;
     this.#eachMax = eachMax;
   }
 
-  async run<T>(work: () => Promise<T>, owner = ''): Promise<T> {
-    if (this.#mayStart(owner)) this.#count(owner, 1);
-    else {
-      await new Promise<void>((resolve, reject) => {
-        this.#waiting.push({ owner, sinceMs: performance.now(), resolve, reject });
+  /** Runs a task as soon as it may start. */
+  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const release = await new Promise<() => void>((resolve, reject) => {
+      this.take(owner, resolve, reject);
+    });
+    return runIn(release, work);
+  }
+
+  /** Runs a task like `run`. Returns undefined, without running it, if the signal aborts while the task waits. */
+  async runUnlessAborted<T>(
+    owner: string,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T | undefined> {
+    const release = await new Promise<(() => void) | undefined>((resolve) => {
+      if (signal.aborted) return resolve(undefined);
+      const abort = () => {
+        stopWaiting();
+        resolve(undefined);
+      };
+      signal.addEventListener('abort', abort);
+      const stopWaiting = this.take(owner, (taken) => {
+        signal.removeEventListener('abort', abort);
+        resolve(taken);
       });
+    });
+    return release && runIn(release, work);
+  }
+
+  /**
+   * Calls `start` as soon as there is a slot, with a function that releases it. Returns a function that stops waiting
+   * for one.
+   */
+  take(
+    name: string,
+    start: (release: () => void) => void,
+    reject: (error: unknown) => void = () => undefined,
+  ): () => void {
+    const owner = this.#owners.get(name) ?? { running: 0, waiting: new Set() };
+    this.#owners.set(name, owner);
+    const task: Waiting = {
+      sinceMs: performance.now(),
+      reject,
+      start: () => {
+        owner.waiting.delete(task);
+        owner.running += 1;
+        this.#running += 1;
+        this.#owners.delete(name);
+        this.#owners.set(name, owner);
+        start(() => this.#release(name, owner));
+      },
+    };
+    if (this.#running < this.#max && owner.running < this.#eachMax) {
+      task.start();
+      return () => undefined;
     }
-    try {
-      return await work();
-    } finally {
-      this.#count(owner, -1);
-      this.#startNext();
-    }
-  }
-
-  #mayStart(owner: string): boolean {
-    return this.#running < this.#runningMax && this.#runningFor(owner) < this.#eachMax;
-  }
-
-  #runningFor(owner: string): number {
-    return this.#runningOf.get(owner) ?? 0;
-  }
-
-  #count(owner: string, change: 1 | -1): void {
-    this.#running += change;
-    const running = this.#runningFor(owner) + change;
-    if (running > 0) this.#runningOf.set(owner, running);
-    else this.#runningOf.delete(owner);
-  }
-
-  /** Passes a free slot directly to the next task, so that no other can take it. */
-  #startNext(): void {
-    const next = this.#waiting.find(({ owner }) => this.#mayStart(owner));
-    if (!next) return;
-    this.#waiting.splice(this.#waiting.indexOf(next), 1);
-    this.#count(next.owner, 1);
-    next.resolve();
+    owner.waiting.add(task);
+    return () => this.#stopWaiting(name, owner, task);
   }
 
   /**
    * Rejects the tasks that have waited at least this long, of one owner or of all: they would fail like the one that
    * just did.
    */
-  rejectWaiting(error: unknown, waitedMsMin: number, owner?: string): void {
+  rejectWaiting(error: unknown, waitedMsMin: number, name?: string): void {
     const nowMs = performance.now();
-    const isLate = (each: Waiting) =>
-      nowMs - each.sinceMs >= waitedMsMin && (owner === undefined || each.owner === owner);
-    const late = this.#waiting.filter(isLate);
-    this.#waiting = this.#waiting.filter((each) => !isLate(each));
-    for (const { reject } of late) reject(error);
+    for (const [each, owner] of this.#owners) {
+      if (name !== undefined && each !== name) continue;
+      for (const task of owner.waiting) {
+        if (nowMs - task.sinceMs < waitedMsMin) break;
+        this.#stopWaiting(each, owner, task);
+        task.reject(error);
+      }
+    }
+  }
+
+  #stopWaiting(name: string, owner: Owner, task: Waiting): void {
+    if (owner.waiting.delete(task)) this.#forgetIfIdle(name, owner);
+  }
+
+  #release(name: string, owner: Owner): void {
+    owner.running -= 1;
+    this.#running -= 1;
+    this.#forgetIfIdle(name, owner);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    let next: Owner | undefined;
+    for (const owner of this.#owners.values()) {
+      if (owner.waiting.size > 0 && owner.running < (next?.running ?? this.#eachMax)) next = owner;
+    }
+    const [task] = next?.waiting ?? [];
+    task?.start();
+  }
+
+  #forgetIfIdle(name: string, owner: Owner): void {
+    if (owner.running === 0 && owner.waiting.size === 0) this.#owners.delete(name);
+  }
+}
+
+async function runIn<T>(release: () => void, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    release();
   }
 }

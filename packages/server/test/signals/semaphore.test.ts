@@ -4,65 +4,113 @@ import { endSharedService } from '../support/service.js';
 
 await endSharedService();
 
-/** A task that runs until the test ends it. */
-function held(semaphore: Semaphore, order: string[], name: string, owner?: string) {
-  let end: (error?: Error) => void = () => undefined;
-  const outcome = semaphore.run(() => {
-    order.push(name);
-    return new Promise<string>((resolve, reject) => {
-      end = (error) => (error ? reject(error) : resolve(name));
-    });
-  }, owner);
-  return { outcome, end: (error?: Error) => end(error) };
+/** Takes slots for tasks such as `a1`, of the owner `a`, and ends them when the test says so. */
+function tasksIn(semaphore: Semaphore) {
+  const started: string[] = [];
+  const releases = new Map<string, () => void>();
+  const take = (task: string, reject?: (error: unknown) => void) =>
+    semaphore.take(
+      task[0]!,
+      (release) => {
+        started.push(task);
+        releases.set(task, release);
+      },
+      reject,
+    );
+  return { started, take, end: (task: string) => releases.get(task)!() };
 }
 
-test('a limited number of tasks run at once, the others in order, even after a failure', async () => {
-  const semaphore = new Semaphore(2);
-  const order: string[] = [];
-  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => held(semaphore, order, name));
-  expect(order).toEqual(['a', 'b']);
-  b!.end(new Error('of b'));
-  await expect(b!.outcome).rejects.toThrow('of b');
-  await vi.waitFor(() => expect(order).toEqual(['a', 'b', 'c']));
-  c!.end();
-  a!.end();
-  expect(await Promise.all([a!.outcome, c!.outcome])).toEqual(['a', 'c']);
-  await vi.waitFor(() => expect(order).toEqual(['a', 'b', 'c', 'd']));
-  d!.end();
-  await d!.outcome;
-  const later = held(semaphore, order, 'e');
-  expect(order.at(-1)).toBe('e');
-  later.end();
+test('a limited number of tasks run at once, and those of one owner start in order', () => {
+  const { started, take, end } = tasksIn(new Semaphore(2));
+  for (const task of ['a1', 'a2', 'a3', 'a4']) take(task);
+  expect(started).toEqual(['a1', 'a2']);
+  end('a2');
+  expect(started).toEqual(['a1', 'a2', 'a3']);
+  end('a3');
+  end('a1');
+  end('a4');
+  take('a5');
+  expect(started).toEqual(['a1', 'a2', 'a3', 'a4', 'a5']);
 });
 
-test('one owner cannot have all slots: the tasks of others pass its waiting ones', async () => {
-  const semaphore = new Semaphore(3, 2);
-  const order: string[] = [];
-  const [a, b, c] = ['a', 'b', 'c'].map((name) => held(semaphore, order, name, 'first'));
-  const [d, e] = ['d', 'e'].map((name) => held(semaphore, order, name, 'second'));
-  expect(order).toEqual(['a', 'b', 'd']);
-  d!.end();
-  await vi.waitFor(() => expect(order).toEqual(['a', 'b', 'd', 'e']));
-  a!.end();
-  await vi.waitFor(() => expect(order).toEqual(['a', 'b', 'd', 'e', 'c']));
-  for (const each of [b, c, e]) each!.end();
-  await Promise.all([b, c, e].map((each) => each!.outcome));
+test('the owner with the fewest running tasks is next, however many others wait', () => {
+  const { started, take, end } = tasksIn(new Semaphore(2));
+  for (const task of ['a1', 'a2', 'a3', 'a4', 'b1']) take(task);
+  end('a1');
+  expect(started).toEqual(['a1', 'a2', 'b1']);
+  end('a2');
+  end('b1');
+  expect(started).toEqual(['a1', 'a2', 'b1', 'a3', 'a4']);
 });
 
-test('tasks that have waited too long are rejected with the error, and later ones are not', async () => {
+test('owners with equally many running tasks take turns', () => {
+  const { started, take, end } = tasksIn(new Semaphore(1));
+  for (const task of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) take(task);
+  const order = ['a1', 'a2', 'b1', 'c1', 'a3', 'b2'];
+  for (const task of order) end(task);
+  expect(started).toEqual(order);
+});
+
+test('one owner cannot have all slots: the tasks of others pass its waiting ones', () => {
+  const { started, take, end } = tasksIn(new Semaphore(3, 2));
+  for (const task of ['a1', 'a2', 'a3', 'b1', 'b2']) take(task);
+  expect(started).toEqual(['a1', 'a2', 'b1']);
+  end('b1');
+  expect(started).toEqual(['a1', 'a2', 'b1', 'b2']);
+  end('a1');
+  expect(started).toEqual(['a1', 'a2', 'b1', 'b2', 'a3']);
+});
+
+test('a task that stops waiting does not start, and takes no slot', () => {
+  const { started, take, end } = tasksIn(new Semaphore(1));
+  take('a1');
+  const stopWaiting = take('a2');
+  take('a3');
+  stopWaiting();
+  end('a1');
+  end('a3');
+  take('b1');
+  expect(started).toEqual(['a1', 'a3', 'b1']);
+});
+
+test('tasks that have waited too long are rejected, of one owner or of all, and later ones are not', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const semaphore = new Semaphore(1);
-  const order: string[] = [];
-  const running = held(semaphore, order, 'running');
-  const early = held(semaphore, order, 'early');
+  const { started, take, end } = tasksIn(semaphore);
+  const rejected: string[] = [];
+  const takeOrNote = (task: string) => take(task, (error) => rejected.push(`${task}: ${error}`));
+  for (const task of ['a1', 'a2', 'b1']) takeOrNote(task);
   vi.advanceTimersByTime(2_000);
-  const late = held(semaphore, order, 'late');
-  semaphore.rejectWaiting(new Error('of another owner'), 2_000, 'another');
-  semaphore.rejectWaiting(new Error('the database is gone'), 2_000);
-  await expect(early.outcome).rejects.toThrow('the database is gone');
-  running.end();
-  await vi.waitFor(() => expect(order).toEqual(['running', 'late']));
-  late.end();
-  expect(await late.outcome).toBe('late');
+  takeOrNote('a3');
+  semaphore.rejectWaiting('locked', 2_000, 'b');
+  expect(rejected).toEqual(['b1: locked']);
+  semaphore.rejectWaiting('unreachable', 2_000);
+  expect(rejected).toEqual(['b1: locked', 'a2: unreachable']);
+  end('a1');
+  end('a3');
+  takeOrNote('b2');
+  expect(started).toEqual(['a1', 'a3', 'b2']);
   vi.useRealTimers();
+});
+
+test('a task gives its slot back even if it fails', async () => {
+  const semaphore = new Semaphore(1);
+  await expect(semaphore.run('a', () => Promise.reject(new Error('of a')))).rejects.toThrow('of a');
+  expect(await semaphore.run('a', async () => 'ran')).toBe('ran');
+});
+
+test('a task that is aborted while it waits is not run, and takes no slot', async () => {
+  const semaphore = new Semaphore(1);
+  const leaving = new AbortController();
+  let end: () => void = () => undefined;
+  const running = semaphore.run('a', () => new Promise<void>((resolve) => (end = resolve)));
+  const aborted = semaphore.runUnlessAborted('b', leaving.signal, async () => 'ran');
+  leaving.abort();
+  expect(await aborted).toBeUndefined();
+  const late = await semaphore.runUnlessAborted('b', leaving.signal, async () => 'ran');
+  expect(late).toBeUndefined();
+  const last = semaphore.runUnlessAborted('c', new AbortController().signal, async () => 'ran');
+  end();
+  await running;
+  expect(await last).toBe('ran');
 });
