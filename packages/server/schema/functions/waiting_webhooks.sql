@@ -1,7 +1,7 @@
 -- Returns the webhooks with deliveries that are due. `since` is the time of the oldest in the backlog, or the earliest
--- due time of those with a row; a webhook may be returned several times. If few deliveries are due, only those are read,
--- no matter how many webhooks have retries that are due later. Otherwise, skips from one webhook to the next in the
--- index, so the cost grows with the number of webhooks, not with their backlogs.
+-- due time of those with a row; a webhook may be returned several times. If few deliveries are due, reads only those, no
+-- matter how many webhooks have retries that are due later. Otherwise, skips from one webhook to the next in the index,
+-- so the cost grows with the number of webhooks, not with their backlogs.
 create or replace function posthorn.waiting_webhooks()
 returns table (organization_id text, webhook_id text, since timestamptz)
 language plpgsql stable
@@ -12,17 +12,17 @@ as $$
 declare
   now_at timestamptz := clock_timestamp();
   few    constant int := 1000;
-  due    int;
 begin
-  return query
-  select d.organization_id, d.webhook_id, d.due_at
-    from posthorn.deliveries d
-   where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at
-   order by d.due_at
-   limit few;
-  get diagnostics due = row_count;
-
-  if due = few then
+  if not exists (select from posthorn.deliveries d
+                  where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at
+                  order by d.due_at
+                 offset few) then
+    return query
+    select d.organization_id, d.webhook_id, d.due_at
+      from posthorn.deliveries d
+     where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at
+     order by d.due_at;
+  else
     return query
     with recursive in_rows as (
       (select d.organization_id, d.webhook_id, d.due_at
