@@ -211,8 +211,14 @@ export class Problem extends Error {
 /** Faults that any parameter can have: the remedy for a cursor, to start again without one, does not help. */
 const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);
 
-/** Returns the problem for all faults of a request, or undefined if there are none. */
-export function inputProblem(faults: readonly InputFault[]): Problem | undefined {
+/**
+ * Returns the problem for all faults of a request, or undefined if there are none. It lists only the first `listedMax`
+ * faults.
+ */
+export function inputProblem(
+  faults: readonly InputFault[],
+  listedMax: number = Number.POSITIVE_INFINITY,
+): Problem | undefined {
   const first = faults[0];
   if (!first) return undefined;
   const inQuery = faults.filter((fault) => 'parameter' in fault);
@@ -223,8 +229,10 @@ export function inputProblem(faults: readonly InputFault[]): Problem | undefined
         ? 'invalid_cursor'
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
-  const more = faults.length > 1 ? ` See errors for ${faults.length - 1} more.` : '';
+  const listed = faults.slice(0, listedMax);
+  const some = listed.length < faults.length ? `${listed.length - 1} of ` : '';
+  const more = faults.length > 1 ? ` See errors for ${some}${faults.length - 1} more.` : '';
   const link = /^(is|must|contains|does|has) /.test(first.detail) ? ' ' : ': ';
   const stop = /[.?!]$/.test(first.detail) ? '' : '.';
-  return new Problem(code, `${place}${link}${first.detail}${stop}${more}`, { faults });
+  return new Problem(code, `${place}${link}${first.detail}${stop}${more}`, { faults: listed });
 }

@@ -20,7 +20,8 @@ declare module 'fastify' {
   }
 }
 
-const queryFaultsMax = 100;
+/** A request can contain thousands of unknown fields and parameters. Nobody needs a fault for each. */
+const faultsMax = 100;
 const noQuery = Type.Object({}, { additionalProperties: false });
 /**
  * The schemas are our own, so they are not validated at run time. The tests of the OpenAPI document do that.
@@ -29,8 +30,8 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validat
 (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
 
 /**
- * Validates the query string, the body and the route's own check together and reports every fault. Fastify would stop
- * at the first part that is wrong.
+ * Validates the query string, the body and the route's own check together. Fastify would stop at the first part that
+ * is wrong.
  */
 export function installValidation(app: FastifyInstance): void {
   app.setValidatorCompiler(() => () => true);
@@ -62,7 +63,8 @@ export function installValidation(app: FastifyInstance): void {
   app.addHook('preHandler', async (request) => {
     const missing = missingPath(request);
     if (missing) throw missing;
-    const problem = inputProblem((await request.routeOptions.config.validate?.(request)) ?? []);
+    const faults = (await request.routeOptions.config.validate?.(request)) ?? [];
+    const problem = inputProblem(faults, faultsMax);
     if (problem) throw problem;
   });
 }
@@ -101,8 +103,6 @@ function queryValidator(schema: TObject): (query: RawQuery) => readonly InputFau
     const faults: InputFault[] = [];
     const values: Record<string, unknown> = {};
     for (const [name, given] of Object.entries(query)) {
-      // A request can contain thousands of unknown parameters. Nobody needs a fault for each.
-      if (faults.length === queryFaultsMax) break;
       const property = known.get(name) as { type?: string } | undefined;
       const fault = (code: string, detail: string) =>
         faults.push({ parameter: printable(name), code, detail });

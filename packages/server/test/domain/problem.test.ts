@@ -106,4 +106,15 @@ describe('the problem for invalid input', () => {
     expect(inputProblem([body])?.message).toBe('The body must be an object.');
     expect(inputProblem([type, limit, body])?.message).toBe('/type is required. See errors for 2 more.');
   });
+
+  test('lists only the first faults if it is told to, and says how many there are', () => {
+    const faults = ['/a', '/b', '/c'].map((pointer) => ({
+      pointer,
+      code: 'required',
+      detail: 'is required',
+    }));
+    const problem = inputProblem(faults, 2);
+    expect(problem?.faults).toEqual(faults.slice(0, 2));
+    expect(problem?.message).toBe('/a is required. See errors for 1 of 2 more.');
+  });
 });
