@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { inputProblem, Problem } from '../domain/problem.js';
+import { type InputFault, Problem } from '../domain/problem.js';
 import { levelFor } from '../signals/reported.js';
 import type { Database, Queryable } from '../storage/database.js';
 import {
@@ -34,18 +34,19 @@ const pathLengthMax = 512;
 export function installIdempotency(app: FastifyInstance, database: Database): void {
   app.decorateRequest('heldKey', undefined);
 
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.idempotent) return;
+    const { check } = route.config;
+    const checkAll = async (request: FastifyRequest) => [
+      ...keyFaults(request),
+      ...((await check?.(request)) ?? []),
+    ];
+    route.config = { ...route.config, check: checkAll };
+  });
+
   app.addHook('preHandler', async (request, reply) => {
     const given = request.headers['idempotency-key'];
-    if (given === undefined || !request.routeOptions.config.idempotent) return;
-    if (typeof given !== 'string' || !keyPattern.test(given)) {
-      throw inputProblem([
-        {
-          parameter: 'Idempotency-Key',
-          code: 'invalid_key',
-          detail: 'must be 1 to 255 printable characters without spaces, and sent only once',
-        },
-      ]);
-    }
+    if (typeof given !== 'string' || !request.routeOptions.config.idempotent) return;
     const [path = ''] = request.url.split('?', 1);
     // The handler responds that nothing exists at this path.
     if (path.length > pathLengthMax) return;
@@ -106,6 +107,12 @@ export function installIdempotency(app: FastifyInstance, database: Database): vo
     } else await releaseRequestKey(database, key).catch(() => undefined);
     return payload;
   });
+}
+
+function keyFaults({ headers: { 'idempotency-key': given } }: FastifyRequest): readonly InputFault[] {
+  if (given === undefined || (typeof given === 'string' && keyPattern.test(given))) return [];
+  const detail = 'must be 1 to 255 printable characters without spaces, and sent only once';
+  return [{ parameter: 'Idempotency-Key', code: 'invalid_key', detail }];
 }
 
 function fingerprintOf(request: FastifyRequest): Buffer {

@@ -43,10 +43,10 @@ export function installValidation(app: FastifyInstance): void {
     const query = route.config?.queryIsIgnored ? () => [] : queryValidator(schema.querystring as TObject);
     const body =
       schema.body && !route.config?.bodyIsChecked ? bodyValidator(schema.body as TSchema) : undefined;
-    const check = route.config?.check;
     route.config = {
       ...route.config,
       validate: async (request) => {
+        const { check } = request.routeOptions.config;
         const faults = query(request.query as RawQuery);
         const refused = new Set(faults.map(parameterOf));
         // One fault per parameter: the check may look at a parameter that the route does not know.

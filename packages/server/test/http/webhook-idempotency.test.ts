@@ -295,6 +295,17 @@ describe('a POST with an Idempotency-Key', () => {
     expect(answer.status).toBe(400);
     expect(receiver.verifications.count).toBe(0);
   });
+
+  it('that is not valid is reported together with all other faults of the request', async () => {
+    const tenant = await newTenant(service);
+    const { status, body } = await tenant.ask('POST', '/v1/webhooks?x=1', {
+      body: { organization_id: tenant.organization, url: 'nowhere', event_types: [] },
+      ...headers('with space'),
+    });
+    expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+    const places = body.errors.map((fault: Record<string, string>) => fault.parameter ?? fault.pointer);
+    expect(places).toEqual(expect.arrayContaining(['x', 'Idempotency-Key', '/url', '/event_types']));
+  });
 });
 
 describe('an Idempotency-Key', () => {
