@@ -6,7 +6,7 @@ import { eventsGet, eventsList, eventsTail } from './commands/events.js';
 import { listen } from './commands/listen.js';
 import { login, logout, whoami } from './commands/login.js';
 import { mcp } from './commands/mcp.js';
-import { deliveriesReplay } from './commands/replay.js';
+import { deliveriesReplay, replaysGet } from './commands/replay.js';
 import { stats } from './commands/stats.js';
 import { trigger } from './commands/trigger.js';
 import { types } from './commands/types.js';
@@ -44,6 +44,7 @@ export const integratorCommands: readonly Command[] = [
   deliveriesGet,
   deliveriesRedeliver,
   deliveriesReplay,
+  replaysGet,
   eventsList,
   eventsGet,
   eventsTail,

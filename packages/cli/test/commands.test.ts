@@ -442,7 +442,10 @@ describe('deliveries', () => {
     const { code, stdout, stderr } = await run([...command, ...ofTypes], env);
     const replay = JSON.parse(stdout);
     expect({ code, replay }).toMatchObject({ code: 0, replay: { status: 'done', done: 2 } });
-    expect(stderr).toBe(`${replay.id} is running: 0 of 2 events. It continues even if this command ends.\n`);
+    const look = `posthorn replays get ${replay.id} --webhook ${webhook.id}`;
+    expect(stderr).toBe(
+      `${replay.id} is running: 0 of 2 events. It continues even if this command ends: run ${look} to see its progress.\n`,
+    );
     await eventually(
       async () => receiver.deliveries.all.length,
       (count) => count === 4,
@@ -473,6 +476,23 @@ describe('deliveries', () => {
     });
   });
 
+  test('replays get shows how a replay is doing that was started earlier', async () => {
+    const { webhook } = await tenant.connect();
+    const from = new Date().toISOString();
+    await tenant.record();
+    await tenant.settled(webhook);
+    const started = await json('deliveries', 'replay', '--webhook', webhook.id, '--from', from, '--no-wait');
+    const ofWebhook = ['--webhook', webhook.id.slice(-10)];
+    const done = await eventually(
+      () => json('replays', 'get', started.id.toLowerCase(), ...ofWebhook),
+      ({ status }) => status === 'done',
+    );
+    expect(done).toEqual({ ...started, status: 'done', done: 1, total: 1 });
+    expect(await printed('replays', 'get', started.id, ...ofWebhook)).toContain(
+      `Replay\t${started.id}\nWebhook\t${webhook.id}\nStatus\tdone\nEvents\t1 of 1 on their way\nStarted\t`,
+    );
+  });
+
   describe.each([
     ['replay', /^(RPL-\w+) is running: /],
     ['redeliver', /^Redelivering invoice\.paid EVT-\w+ as (WDLV-\w+)\.\n/],
@@ -501,7 +521,9 @@ describe('deliveries', () => {
         expect(line, stdout + stderr).toBeDefined();
         expect(stderr).toContain('Not allowed.\n');
         expect(stderr).toContain(`${id} was started and continues.`);
-        expect(stderr).toMatch(/ Run posthorn deliveries (list --webhook WHK|get WDLV)-\w+ to see /);
+        expect(stderr).toMatch(
+          / Run posthorn (replays get RPL-\w+ --webhook WHK|deliveries get WDLV)-\w+ to see /,
+        );
       },
     );
 

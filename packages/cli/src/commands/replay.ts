@@ -5,6 +5,7 @@ import { connect, connectionOptions } from '../connection.js';
 import { json, listOf, rangeOptions } from '../listing.js';
 import { progressOf } from '../polling.js';
 import { webhookId } from '../short-id.js';
+import { utcTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
 import { uncertain } from '../uncertain.js';
 
@@ -13,15 +14,17 @@ const barWidth = 30;
 /** The service ends a replay with the newest event. The clock of this machine could be behind, and leave out events. */
 const endOfTime = '9999-12-31';
 
+const webhookOption = {
+  value: 'id',
+  description: 'The webhook; a unique ending of its ID is enough.',
+  required: true,
+} as const;
+
 export const deliveriesReplay: Command = {
   name: 'deliveries replay',
   summary: 'Deliver the events in a time range to a webhook again, and show the progress.',
   options: {
-    webhook: {
-      value: 'id',
-      description: 'The webhook; a unique ending of its ID is enough.',
-      required: true,
-    },
+    webhook: webhookOption,
     from: { ...rangeOptions.from, required: true },
     to: { ...rangeOptions.to, description: `${rangeOptions.to.description} Default: now.` },
     events: {
@@ -48,14 +51,15 @@ export const deliveriesReplay: Command = {
       ...(options.events !== undefined && { event_types: listOf(options.events) }),
       ...(options['only-failed'] && { only_failed: true }),
     };
-    const look = `Run posthorn deliveries list --webhook ${webhook} to see the deliveries.`;
     let replay = await posthorn.webhooks.replay(webhook, request).catch((error) => {
       const maybe = 'The replay may have been started. A second one would deliver the events twice.';
+      const look = `Run posthorn deliveries list --webhook ${webhook} to see the deliveries.`;
       throw uncertain(error, deliveriesReplay, `${maybe} ${look}`);
     });
     const { id } = replay;
+    const look = `posthorn replays get ${id} --webhook ${webhook}`;
     if (replay.status === 'running' && !options['no-wait']) {
-      const started = `${summary(replay)} It continues even if this command ends.`;
+      const started = `${summary(replay)} It continues even if this command ends: run ${look} to see its progress.`;
       if (options.json) terminal.note(started);
       else terminal.line(started);
     }
@@ -65,19 +69,45 @@ export const deliveriesReplay: Command = {
       replay = await progressOf(
         terminal,
         () => posthorn.webhooks.getReplay(webhook, id),
-        `The replay ${id} was started and continues. A second one would deliver the events twice. ${look}`,
+        `The replay ${id} was started and continues. A second one would deliver the events twice. Run ${look} to see its progress.`,
       );
     }
     if (options.json) terminal.line(texts.of(replay));
     else terminal.line(summary(replay));
-    if (replay.status === 'cancelled')
-      throw new CommandFailure(
-        `The replay was canceled because the webhook is not active. Run posthorn webhooks resume ${webhook}.`,
-      );
-    if (terminal.isInteractive && !options.json)
-      terminal.line(terminal.paint('dim', `Next: posthorn deliveries list --webhook ${webhook}`));
+    if (replay.status === 'cancelled') throw new CommandFailure(cancellation(webhook));
+    const next = replay.status === 'running' ? look : `posthorn deliveries list --webhook ${webhook}`;
+    if (terminal.isInteractive && !options.json) terminal.line(terminal.paint('dim', `Next: ${next}`));
   },
 };
+
+export const replaysGet: Command = {
+  name: 'replays get',
+  summary: 'Show a replay: its status, and how many of its events are on their way.',
+  argument: { name: 'id', description: 'Replay ID, RPL-…, as deliveries replay prints it.' },
+  options: { webhook: webhookOption, json, ...connectionOptions },
+  run: async (context) => {
+    const { argument, options, terminal } = context;
+    const connection = await connect(context);
+    const webhook = await webhookId(connection, options.webhook ?? '');
+    const replay = await connection.posthorn.webhooks.getReplay(webhook, argument.toUpperCase());
+    if (options.json) {
+      terminal.line(connection.texts.of(replay));
+      return;
+    }
+    terminal.fields([
+      ['Replay', replay.id],
+      ['Webhook', webhook],
+      ['Status', replay.status],
+      ['Events', `${replay.done} of ${replay.total} on their way`],
+      ['Started', utcTime(new Date(replay.created_at))],
+    ]);
+    if (replay.status === 'cancelled') terminal.line(cancellation(webhook));
+  },
+};
+
+function cancellation(webhook: string): string {
+  return `The replay was canceled because the webhook is not active. Run posthorn webhooks resume ${webhook}.`;
+}
 
 function bar({ done, total }: Replay, terminal: Terminal): string {
   const share = total === 0 ? 0 : Math.min(1, done / total);
