@@ -48,6 +48,8 @@ export interface RequestOptions {
   cell?: string | undefined;
   /** Whether the request may be sent again even though the service may already have handled it. */
   repeatable?: boolean;
+  /** Called with the address of each cell that the request is sent to. */
+  onSend?: (url: string | URL) => void;
 }
 
 const firstWaitMs = 250;
@@ -134,12 +136,16 @@ export class Transport {
   ): Promise<T> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
-    const response = await this.open(method, path, { ...options, signal }).catch((error) => {
-      throw timeout.aborted && !options.signal?.aborted ? timeoutError(this.#timeoutMs) : error;
+    let address = this.#home.url;
+    const onSend = (url: string | URL) => {
+      address = url;
+    };
+    const response = await this.open(method, path, { ...options, signal, onSend }).catch((error) => {
+      throw timeout.aborted && !options.signal?.aborted ? timeoutError(address, this.#timeoutMs) : error;
     });
     const text = await response.text().catch((cause) => {
       options.signal?.throwIfAborted();
-      throw timeout.aborted ? timeoutError(this.#timeoutMs) : broken(cause);
+      throw timeout.aborted ? timeoutError(address, this.#timeoutMs) : broken(cause);
     });
     try {
       return parse(text, response);
@@ -174,6 +180,7 @@ export class Transport {
     cell: Required<Cell>,
   ): Promise<Response> {
     const { query, body, headers, signal } = options;
+    options.onSend?.(cell.url);
     const authorization = await authorizationOf(cell);
     signal?.throwIfAborted();
     const response = await this.#fetch(`${String(cell.url).replace(/\/+$/, '')}${path}${queryText(query)}`, {
@@ -249,11 +256,16 @@ function partsOf(url: string | URL): Pick<URL, 'protocol' | 'username' | 'passwo
 /** Names only the origin of the URL: the rest may be private. */
 function unreachable(url: string | URL, cause: unknown): PosthornError {
   const { origin } = new URL(url);
+  const isSecure = origin.startsWith('https:');
+  const other = isSecure ? origin.replace('https:', 'http:') : origin.replace('http:', 'https:');
   const reason = reasonOf(cause);
+  let detail = `There was no response from ${origin}: ${reason}.`;
   // What OpenSSL reports if the other side does not speak TLS.
-  const detail = /wrong version number|packet length too long/.test(reason)
-    ? `There was no response from ${origin}: the server does not use TLS. Use ${origin.replace('https:', 'http:')}.`
-    : `There was no response from ${origin}: ${reason}.`;
+  if (/wrong version number|packet length too long/.test(reason))
+    detail = `There was no response from ${origin}: the server does not use TLS. Use ${other}.`;
+  // A server that expects TLS closes a connection without it, and the other way around.
+  else if (/ECONNRESET|EPIPE|other side closed|socket disconnected/.test(reason))
+    detail += ` If the server ${isSecure ? 'does not use' : 'uses'} TLS, use ${other}.`;
   return new PosthornError({ status: 0, code: 'unreachable', detail, cause });
 }
 
@@ -272,8 +284,9 @@ function reasonOf(error: unknown): string {
     : (error.message || error.name).replace(/\.$/, '');
 }
 
-function timeoutError(timeoutMs: number): PosthornError {
-  const detail = `There was no response within ${timeoutMs} ms.`;
+/** Names only the origin of the URL: the rest may be private. */
+function timeoutError(url: string | URL, timeoutMs: number): PosthornError {
+  const detail = `There was no response from ${new URL(url).origin} within ${timeoutMs} ms.`;
   return new PosthornError({ status: 0, code: 'timeout', detail });
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -279,6 +279,37 @@ describe('a problem', () => {
     expect((await failureOf(secure.token())).detail).toBe(
       `There was no response from ${url}: the server does not use TLS. Use ${service.publicUrl}.`,
     );
+  });
+
+  it.each([
+    ['http', 'If the server uses TLS, use https:'],
+    ['https', 'If the server does not use TLS, use http:'],
+  ])('of an %s connection that the server closes says that the scheme may be wrong', async (scheme, hint) => {
+    const server = createTcpServer((socket) => socket.once('data', () => socket.destroy()));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const closed = new Posthorn({ url: `${scheme}://${address}`, token, retry: { attempts: 1 } });
+    const { detail } = await failureOf(closed.token());
+    expect(detail).toMatch(new RegExp(`^There was no response from ${scheme}://${address}: .+ TLS`));
+    expect(detail).toContain(`. ${hint}//${address}.`);
+  });
+
+  it('of a response that does not come in time names the cell that was asked, but not the path', async () => {
+    const wrong = { code: 'wrong_cell', detail: 'Elsewhere.', cell: 'b' };
+    const late = new Posthorn({
+      ...{ url: 'https://a.example/private', token, timeoutMs: 20, retry: { attempts: 1 } },
+      cells: { b: 'https://b.example/private' },
+      fetch: async (url, init) => {
+        if (String(url).startsWith('https://a.')) return Response.json(wrong, { status: 421 });
+        const [{ target }] = await once(init!.signal!, 'abort');
+        throw target.reason;
+      },
+    });
+    expect(await failureOf(late.token())).toMatchObject({
+      code: 'timeout',
+      detail: 'There was no response from https://b.example within 20 ms.',
+    });
   });
 
   it('of a response that breaks off says why', async () => {

@@ -14,7 +14,7 @@ describe('the console', () => {
     const late = new PosthornError({
       status: 0,
       code: 'timeout',
-      detail: 'There was no response within 9 ms.',
+      detail: 'There was no response from http://127.0.0.1:7400 within 9 ms.',
     });
     const proxy = new PosthornError({ status: 502, code: 'unexpected_response', detail: 'Check the URL.' });
     const busy = new PosthornError({ status: 503, code: 'unavailable', detail: 'Nothing was changed.' });
@@ -22,6 +22,7 @@ describe('the console', () => {
     expect(remedyOf(busy, true)).toBe('You can safely press the button again.');
     expect(remedyOf(busy)).toBe('The console will try again automatically.');
     expect(messageOf(lost)).toBe('There was no response: the connection failed or broke.');
+    expect(messageOf(late)).toBe('There was no response in time.');
     expect(messageOf(proxy)).toBe('The response with status 502 did not come from the service.');
     expect(messageOf(busy)).toBe('Nothing was changed.');
   });

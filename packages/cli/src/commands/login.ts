@@ -32,8 +32,6 @@ export const login: Command = {
     if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
     const own = await new Posthorn({ url, token, retry }).token().catch((error: unknown) => {
       if (!(error instanceof PosthornError)) throw error;
-      if (error.code === 'timeout')
-        throw new CommandFailure(`No response from ${url}. Check the URL and that the service is running.`);
       if (error.code === 'unexpected_response') throw new CommandFailure(`${url}: ${error.detail}`);
       if (error.status === 401)
         throw new CommandFailure(
@@ -87,7 +85,7 @@ export const whoami: Command = {
     const token = await posthorn.token().catch((error: unknown) => {
       if (!(error instanceof PosthornError)) throw error;
       if (error.status === 0)
-        throw new CommandFailure(`No response from ${url}. Check the URL, or run posthorn login --url URL.`);
+        throw new CommandFailure(`${error.detail} Check the URL, or run posthorn login --url URL.`);
       if (error.code === 'unexpected_response') throw new CommandFailure(`${url}: ${error.detail}`);
       throw error;
     });

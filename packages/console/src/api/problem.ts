@@ -49,6 +49,7 @@ export function messageOf(error: unknown): string {
   if (error instanceof PosthornError && error.code === 'unreachable') {
     return 'There was no response: the connection failed or broke.';
   }
+  if (error instanceof PosthornError && error.code === 'timeout') return 'There was no response in time.';
   return error instanceof Error ? error.message : String(error);
 }
 
