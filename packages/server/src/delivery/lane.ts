@@ -80,9 +80,9 @@ export class Lane {
     return taken;
   }
 
-  /** Notes that deliveries are waiting in the database. */
-  noteWaiting(waiting: 'some' | 'many', nowMs: number): void {
-    if (this.#waiting !== 'many') this.#waiting = waiting;
+  /** Notes that more deliveries are waiting in the database than this node had room for. */
+  noteManyWaiting(nowMs: number): void {
+    this.#waiting = 'many';
     this.#notedAtMs = nowMs;
   }
 

@@ -114,7 +114,7 @@ export class Lanes {
     for (const { webhook_id: id, has_backlog } of matched) {
       if (!has_backlog) continue;
       const lane = this.#lanes.get(id);
-      lane?.noteWaiting('many', this.#now());
+      lane?.noteManyWaiting(this.#now());
       hasRoom ||= !lane || this.#wantsMore(lane);
     }
     return hasRoom;
@@ -126,7 +126,7 @@ export class Lanes {
     let again = false;
     for (const id of more) {
       const lane = this.#lanes.get(id);
-      lane?.noteWaiting('many', nowMs);
+      lane?.noteManyWaiting(nowMs);
       again ||= !lane || this.#allow(lane, nowMs).toClaim > 0;
     }
     for (const lane of this.#lanes.values()) {
@@ -164,7 +164,7 @@ export class Lanes {
     if (lane.queued <= inMemory && this.#load.unresponsiveBytes <= limits.unresponsiveBytes) return [];
     const kept = this.#load.unresponsiveBytes > limits.unresponsiveBytes ? limits.windowAtStart : inMemory;
     const excess = this.#change(lane, () => lane.takeAllBut(kept));
-    if (excess.length > 0) lane.noteWaiting('many', this.#now());
+    if (excess.length > 0) lane.noteManyWaiting(this.#now());
     return excess;
   }
 

@@ -55,8 +55,6 @@ export interface Load {
 
 /** What a webhook is allowed at the moment. */
 export interface Allowance {
-  /** Requests in flight. */
-  inFlight: number;
   /** Deliveries in memory. */
   inMemory: number;
   /** How long a failed request keeps its place in the window. */
@@ -137,13 +135,13 @@ export function allow(
   const inMemory = Math.min(inMemoryOf(condition, held, load), rateLimit * limits.pacedSeconds);
   const room = inMemory - held.queued;
   return {
-    inFlight: inFlightOf(condition, observed.window, load),
     inMemory,
     restMs: condition === 'failing' ? restMsOf(observed, load) : 0,
     toClaim: room >= inMemory * limits.claimRoomMin ? Math.max(0, room) : 0,
   };
 }
 
+/** Returns how many requests a webhook may have in flight, given its condition and window, and the node's load. */
 export function inFlightOf(
   condition: Condition,
   window: number,
