@@ -3,7 +3,7 @@ import type { Terminal } from './terminal.js';
 export interface Option {
   /** Names the value in the help; a flag has none. */
   value?: string;
-  /** The words to complete if `value` also stands for others, as in `now|id`. */
+  /** The words to complete, if `value` also names a placeholder, as in `now|id`. */
   choices?: readonly string[];
   description: string;
   required?: boolean;

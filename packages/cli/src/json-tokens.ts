@@ -11,7 +11,7 @@ export function* jsonTokens(json: string): Generator<{ text: string; index: numb
 }
 
 /**
- * Returns where a string ends that starts at an index. A regular expression would keep a state for every escape, and
+ * Returns the end of the string that starts at an index. A regular expression would keep a state for every escape, and
  * fail for a string with millions of them.
  */
 function endOfString(json: string, start: number): number {

@@ -4,12 +4,12 @@ import { CommandFailure } from './command.js';
 import type { Terminal } from './terminal.js';
 
 const waitMs = 1_000;
-/** How long a service that restarts or is busy is asked again, and the longest wait between two requests. */
+/** How long to keep asking a service that is restarting or busy, and the longest wait between two requests. */
 const patienceMs = 60_000;
 
 /**
- * Returns what the service says about work that it does on its own. A service that is unavailable for a while is asked
- * again, because the work continues. `note` ends the message of a failure: it says that the work was started.
+ * Returns what the service reports about work that runs in the background. Asks again if the service is unavailable for
+ * a while, because the work continues. `note` ends an error message: it says that the work was started.
  */
 export async function progressOf<T>(terminal: Terminal, ask: () => Promise<T>, note: string): Promise<T> {
   const untilMs = performance.now() + patienceMs;
@@ -20,7 +20,7 @@ export async function progressOf<T>(terminal: Terminal, ask: () => Promise<T>, n
       if (!(error instanceof PosthornError)) throw error;
       if (!mayPass(error) || performance.now() >= untilMs)
         throw new CommandFailure(`${error.detail}\n${note}`);
-      terminal.status(terminal.paint('dim', 'The service is not available. Trying again …'));
+      terminal.status(terminal.paint('dim', 'The service is unavailable. Trying again …'));
       await delay(Math.min(error.retryAfterMs ?? waitMs, patienceMs));
     }
   }

@@ -5,7 +5,7 @@ import { CommandFailure, type Context } from './command.js';
 // The prompts are loaded only if they are needed: most commands never ask.
 const prompts = () => import('@clack/prompts');
 
-/** Returns the streams to ask on; undefined if nobody can be asked. */
+/** Returns the streams for a prompt; undefined if there is no terminal. */
 function streamsOf({ input, terminal }: Context): { input: Readable; output: Writable } | undefined {
   const output = terminal.promptOutput;
   if (!input.isTTY || !output) return undefined;

@@ -14,7 +14,7 @@ export class Terminal {
   readonly isInteractive: boolean;
   /** Whether to exit if the output cannot be written. True for commands that only print, false for a service. */
   endsWithItsReader = true;
-  /** A sentence with a secret that cannot be shown again. If the output cannot be written, it is on standard error. */
+  /** A sentence with a secret that is shown only once. If the output cannot be written, it goes to standard error. */
   shownOnce = '';
   #status = '';
   /** The color sequences that `paint` has used. */
@@ -48,7 +48,7 @@ export class Terminal {
     process.kill(process.pid, 'SIGHUP');
   }
 
-  /** Where to ask a person who types: standard output or, if that is redirected, standard error. */
+  /** Where to prompt the user: standard output or, if that is redirected, standard error. */
   get promptOutput(): Output | undefined {
     return [this.#out, this.#errors].find(({ isTTY }) => isTTY);
   }

@@ -289,7 +289,7 @@ describe('trigger', () => {
       expect(await run(args, env)).toMatchObject({
         code: 1,
         stderr:
-          `'${type}' is not a built-in event type.${suggestion} The service may have it, but could not be asked. ` +
+          `'${type}' is not a built-in event type.${suggestion} The service may have it, but could not be queried. ` +
           'There is no token for http://127.0.0.1:7400. Run posthorn login --url http://127.0.0.1:7400, ' +
           'or set POSTHORN_TOKEN.\n',
       });

@@ -53,7 +53,7 @@ export interface RequestOptions {
 }
 
 const firstWaitMs = 250;
-/** A timer with a longer time fires at once. */
+/** A timer with a longer delay fires immediately. */
 const timerMsMax = 2 ** 31 - 1;
 
 /** Sends requests, and repeats those that failed temporarily. */

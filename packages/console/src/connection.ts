@@ -13,8 +13,8 @@ let isWaiting = false;
 const refused = new Set<string>();
 
 /**
- * Notes that a request got 503. If the service is ready all the same, the reason is the request, and its error says
- * more than that the service is unreachable.
+ * Notes that a request got 503. If the service is still ready, only the request was refused, and its error says more
+ * than "unreachable".
  */
 export async function noteUnavailable(requestId: string | null, waitMs: number): Promise<void> {
   const isOther = connection.get().kind !== 'unreachable' && requestId !== null && (await isReady());

@@ -1,6 +1,6 @@
 import type { HistoryLocation } from '@tanstack/react-router';
 
-/** Browsers keep about as many entries of a tab's history. */
+/** About as many entries as browsers keep in a tab's history. */
 const entriesMax = 50;
 
 const memories: EntryMemory<unknown>[] = [];
@@ -36,7 +36,7 @@ export function copyMemory(replaced: HistoryLocation, entry: HistoryLocation): v
   }
 }
 
-/** An entry that the router did not make has no key. */
+/** An entry that the router did not create has no key. */
 function keyOf({ href, state }: HistoryLocation): string {
   return state.__TSR_key ?? href;
 }

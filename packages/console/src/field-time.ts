@@ -7,8 +7,8 @@ const lastMs = Date.UTC(9999, 11, 31);
 const isTime = (ms: number) => ms >= firstMs && ms <= lastMs;
 
 /**
- * Returns a time as the browser's field for date and time has it, which leaves out zero seconds, or an empty text if it
- * is not a time.
+ * Returns a time in the format of the browser's date and time field, which leaves out zero seconds, or an empty text if
+ * it is not a time.
  */
 export function fieldTextOf(iso: string, zone: Zone): string {
   const at = new Date(iso);
@@ -18,8 +18,8 @@ export function fieldTextOf(iso: string, zone: Zone): string {
 }
 
 /**
- * Returns the time in the browser's field for date and time, or undefined if it is not typed completely. At the end of
- * daylight saving time, a text stands for two times: the one with the same offset as the time `before` is meant.
+ * Returns the time in the browser's date and time field, or undefined if it is incomplete. At the end of daylight
+ * saving time, a text can mean two times: this returns the one with the same offset as `before`.
  */
 export function timeInField(text: string, zone: Zone, before: string): string | undefined {
   // Without a zone, a date with a time is local.

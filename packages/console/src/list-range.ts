@@ -8,7 +8,7 @@ const openedAt = new EntryMemory<number>();
 
 /**
  * Returns the time range of a list. A range that ends now is counted back from the minute in which the list was opened:
- * with another start, it would be another list. On the way back, the list finds the pages that it had loaded.
+ * with another start, it would be another list. When the user returns, the list still has the pages that it loaded.
  */
 export function useListRange(search: RangeSearch & { live?: string }): { from?: string; to?: string } {
   const { history } = useRouter();

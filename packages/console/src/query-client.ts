@@ -1,7 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { problemIn } from './api/problem';
 
-/** How often a request is repeated, by its status. */
+/** How many times a request is retried, by its status. */
 const retriesMax: Partial<Record<number, number>> = { 429: 5, 503: 2 };
 const unavailableMsMax = 5_000;
 

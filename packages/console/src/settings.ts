@@ -33,16 +33,16 @@ export function useSettings(): Settings {
   return useQuery(settingsQuery).data ?? fallback;
 }
 
-/** A receiver can ask for a wait of up to this or the longest one of the schedule, whichever is longer. */
+/** A receiver can ask for a wait of up to this, or up to the longest scheduled wait if that is longer. */
 const askedMsMax = 4 * 3_600_000;
 /** A wait can be 20% longer than scheduled, and the attempts take a while themselves. */
 const waitMax = 1.2;
 const attemptsMs = 600_000;
 
 /**
- * Returns a time after which deliveries that failed since a given time were created. Those that waited for something
- * else too, such as a rate limit or a verification, can be older. The statistics count failures when they happen, but a
- * delivery is listed by when it was created.
+ * Returns the earliest time at which a delivery that failed since a given time can have been created. A delivery that
+ * also waited for something else, such as a rate limit or a verification, can be older. The statistics count a failure
+ * when it happens, but deliveries are listed by the time they were created.
  */
 export function createdSince(failedSinceMs: number, { retry_waits_ms: waitsMs }: Settings): string {
   const waitedMs = waitsMs.length * Math.max(askedMsMax, ...waitsMs) * waitMax;

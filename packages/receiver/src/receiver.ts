@@ -70,7 +70,7 @@ export interface Reply {
 export interface Receiver {
   /**
    * Verifies and handles a request. The body must be the text or bytes that arrived. It never rejects. Adapters that
-   * make sure of the body set `isRaw`.
+   * guarantee this set `isRaw`.
    */
   receive(
     body: Body | ArrayBuffer,

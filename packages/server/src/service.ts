@@ -120,7 +120,7 @@ export async function startService(
     });
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
-    // Whichever of these nodes is the last to get a new first key re-encrypts what the others still encrypted before.
+    // The last of these nodes to get a new first key re-encrypts what the others have encrypted with the old one.
     if (config.roles.has('api') || config.roles.has('delivery'))
       await readiness.whenReady(() => rotateSecrets(database, delivery.secrets, logger));
 

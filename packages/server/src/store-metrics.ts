@@ -45,7 +45,7 @@ export function watchStore(metrics: Metrics, database: Database): void {
   );
   watch(
     'posthorn_oldest_transaction_age_seconds',
-    'How long the oldest transaction that keeps dead rows from being removed has been open',
+    'Age of the oldest transaction that prevents PostgreSQL from removing dead rows',
     ({ oldestTransactionSeconds }) => oldestTransactionSeconds,
   );
   watch('posthorn_nodes', 'Delivery nodes that are alive', ({ nodes }) => nodes);

@@ -432,7 +432,7 @@ test('token create says where it creates a database if there is none', async () 
     POSTHORN_DATA_DIR: directory,
   });
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^pht_\S+\n$/)]);
-  expect(stderr).toMatch(`There is no database in ${directory}, so this creates one.`);
+  expect(stderr).toMatch(`There is no database in ${directory}, so this command creates one.`);
 });
 
 test('migrate names the embedded database if settings of production are given, but no DATABASE_URL', async () => {

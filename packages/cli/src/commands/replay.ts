@@ -11,7 +11,7 @@ import { uncertain } from '../uncertain.js';
 
 const pollMs = 400;
 const barWidth = 30;
-/** The service ends a replay with the newest event. The clock of this machine could be behind, and leave out events. */
+/** The service ends a replay at the newest event. The clock of this machine could be behind and leave events out. */
 const endOfTime = '9999-12-31';
 
 const webhookOption = {

@@ -108,7 +108,7 @@ async function servedSample(context: Context): Promise<string> {
     if (!(error instanceof CommandFailure)) throw error;
     throw new CommandFailure(
       `'${argument}' is not a built-in event type.${suggestionFor(argument, sampleTypes)} ` +
-        `The service may have it, but could not be asked. ${error.message}`,
+        `The service may have it, but could not be queried. ${error.message}`,
     );
   });
   const types = await connection.posthorn.eventTypes.list().all();

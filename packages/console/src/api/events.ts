@@ -24,10 +24,10 @@ export const eventPagesQuery = (organizationId: string, filter: EventFilter) =>
     }),
   });
 
-/** How many events of its subject are shown before an event, and how many after it. */
+/** How many events of the same subject are shown before an event, and how many after it. */
 const aroundMax = 6;
 
-/** Many events can have the same time, so the place of the event can be further on than the first page. */
+/** Many events can have the same time, so the first page may not reach the event. */
 const furtherPagesMax = 3;
 
 /** Returns the events of the same subject next to an event, the closest first. */
@@ -45,7 +45,7 @@ async function neighborsOf(event: Event, order: 'asc' | 'desc', signal: AbortSig
   return { data: found.slice(0, aroundMax), hasMore: page.hasMore || found.length > aroundMax };
 }
 
-/** What happened to the subject of an event around it, newest first. */
+/** The events of the same subject around an event, newest first. */
 export const subjectHistoryQuery = (event: Event) =>
   queryOptions({
     queryKey: ['subject-history', event.id],

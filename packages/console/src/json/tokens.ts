@@ -28,7 +28,7 @@ export function jsonTokens(text: string, end = text.length): JsonToken[] | undef
 }
 
 /**
- * Returns where a string ends that starts at an index; 0 if it does not end. A regular expression would keep a state
+ * Returns the end of the string that starts at an index; 0 if it has no end. A regular expression would keep a state
  * for every character, and fail for a string with millions of them.
  */
 function endOfString(text: string, start: number): number {

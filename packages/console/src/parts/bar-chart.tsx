@@ -149,7 +149,7 @@ function drawn(
   const plot: UPlot = new UPlot(
     {
       ...sizeOf(element),
-      // The labels are at whole days and hours of this zone. Without it, they are at those of the browser's zone.
+      // Places the labels at whole days and hours in this zone. The default is the browser's zone.
       ...(labelZone === 'utc' && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'UTC') }),
       legend: { show: false },
       padding: [6, 18, 0, 0],

@@ -11,7 +11,7 @@ export function RangeChip({
   onRemove,
 }: {
   search: RangeSearch;
-  /** What the range is about. */
+  /** What the range applies to. */
   name?: string;
   onRemove: () => void;
 }) {

@@ -58,7 +58,7 @@ export function useShortcuts(token: Token): void {
       const row = target instanceof Element && target.closest<HTMLAnchorElement>('a.row-link');
       if (row) rememberRow(history.location, row);
     };
-    // A row that is opened may have got the focus in an entry that has been replaced since.
+    // A row that is clicked may have received focus in a history entry that has since been replaced.
     const events = ['focusin', 'click'];
     for (const name of events) addEventListener(name, onRow, true);
     return () => {

@@ -1,7 +1,7 @@
 -- Returns the webhooks with deliveries that are due. `since` is the time of the oldest in the backlog, or the earliest
--- due time of those with a row; a webhook may be returned several times. If few deliveries are due, reads only those, no
--- matter how many webhooks have retries that are due later. Otherwise, skips from one webhook to the next in the index,
--- so the cost grows with the number of webhooks, not with their backlogs.
+-- due time of those with a row; a webhook may be returned several times. If few deliveries are due, reads only those,
+-- even if many webhooks have retries that are due later. Otherwise, skips from one webhook to the next in the index, so
+-- the cost grows with the number of webhooks, not with their backlogs.
 create or replace function posthorn.waiting_webhooks()
 returns table (organization_id text, webhook_id text, since timestamptz)
 language plpgsql stable

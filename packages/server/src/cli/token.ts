@@ -63,7 +63,7 @@ export const tokenCreate: OperatorCommand = {
     };
     const text = await withDatabase(config, create, (directory) =>
       terminal.note(
-        `There is no database in ${directory}, so this creates one. If the service has another one, run the command ` +
+        `There is no database in ${directory}, so this command creates one. If the service has another one, run it ` +
           'in its directory, or set POSTHORN_DATA_DIR or DATABASE_URL.',
       ),
     );
@@ -81,7 +81,7 @@ export const tokenCreate: OperatorCommand = {
   },
 };
 
-/** Usually all tokens, so that a script that reads the list misses none. */
+/** Usually more than there are, so that a script that reads the list misses none. */
 const listedMax = 1_000;
 
 export const tokenList: OperatorCommand = {
@@ -155,7 +155,7 @@ export const tokenRevoke: OperatorCommand = {
   },
 };
 
-/** Returns the name for tokens of this cell: the one that its nodes have stored, which may not be set here. */
+/** Returns the name of this cell for its tokens. The nodes store it, so POSTHORN_CELL need not be set here. */
 async function cellOf(database: Database, given: string | undefined): Promise<string | undefined> {
   const stored = (await readCell(database))?.name;
   if (stored !== undefined && given !== undefined && stored !== given)

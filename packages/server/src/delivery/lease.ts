@@ -54,7 +54,7 @@ export class NodeLease {
     if (alone) await retireNodes(this.#options.database, 'all');
     await this.#renew();
     await this.#release().catch((error) => {
-      // Another node may be releasing the same deliveries. This one can work before that is done.
+      // Another node may be releasing the same deliveries. This node can start without waiting for that.
       if (!isTransient(error)) throw error;
       this.#options.logger.warn(
         { reason: (error as Error).message },

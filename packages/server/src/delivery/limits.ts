@@ -51,7 +51,7 @@ export const limitTable = {
   claimBytes: [8 * MiB, 'bytes', 'Parsing them blocks the process.'],
   claimWebhooks: [100, 'webhooks', 'Limits the statement; the next claim takes the others.'],
   claimEach: [100, 'deliveries', 'For a webhook that this node has not sent to recently.'],
-  claimMsMax: [10_000, 'ms', 'A claim that took too long gets more time, but not the time of several polls.'],
+  claimMsMax: [10_000, 'ms', 'A claim that took too long gets more time, up to this much.'],
   claimFractionMin: [0.01, 'ratio', 'A claim that took too long is repeated with half the room.'],
   pollMs: [500, 'ms', 'Finds deliveries without a notification.'],
   wakeMs: [20, 'ms', 'One claim for all webhooks that get room at about the same time.'],

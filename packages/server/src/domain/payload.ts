@@ -6,7 +6,7 @@ import { type Fault, faultsFromAjv } from './fault.js';
 /** Returns every fault in the payload of an event of that type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
-/** An extension of OpenAPI, with the characters that Ajv allows in a keyword. */
+/** An OpenAPI extension, with the characters that Ajv allows in a keyword. */
 const extension = /^x-[\w:-]+$/;
 
 /** Validates the schemas of added types. Takes 0.1 s of CPU when it is first used, so there is only one. */

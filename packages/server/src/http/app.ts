@@ -103,7 +103,7 @@ const publicTags = (kept: string): readonly Tag[] => [
   webhooksSectionTag,
 ];
 
-/** Returns where a request belongs that has no route here. Clients do not learn the platform listener's address. */
+/** Returns where to send a request that has no route here. Clients do not learn the platform listener's address. */
 function elsewhere(method: string, path: string): string | undefined {
   if (method === 'POST' && path === '/v1/events')
     return 'To record events, use POST /platform/events on the platform listener.';

@@ -25,7 +25,7 @@ type TailQuery = Static<typeof TailQuery>;
 const pollMs = 500;
 const keepAliveMs = 15_000;
 const batchSize = 100;
-/** A tail that is not read keeps a page in memory. */
+/** A tail that its client does not read keeps a page in memory. */
 const batchBytesMax = 256 * 1024;
 const horizonsMax = 1_000;
 
@@ -73,8 +73,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
           '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
           'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that does not ' +
           'read the stream is cut off.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
-          'to 100. Another one gets 429 `rate_limited`.\n\nBefore the first message, the stream sends an `id` on its ' +
-          'own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
+          'to 100. Beyond that, the response is 429 `rate_limited`.\n\nBefore the first message, the stream sends an ' +
+          '`id` on its own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(
@@ -148,7 +148,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       });
       if (!page) return;
       const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
-      // A page that is too much for now is read again later.
+      // A page that exceeds the limit for now is read again later.
       if (release || page.rows.length === 0) position = page.next ?? position;
       if (release) {
         try {

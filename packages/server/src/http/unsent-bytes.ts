@@ -7,14 +7,14 @@ const countedBytesMin = 64 * 1024;
 const defaults = {
   organizationBytesMax: 32 * 1024 * 1024,
   bytesMax: 96 * 1024 * 1024,
-  /** A client that reads more slowly than this is cut off, after some time to begin. */
+  /** A client that reads more slowly than this is cut off, but not within `graceMs`. */
   bytesPerSecondMin: 64 * 1024,
   graceMs: 10_000,
 };
 
 interface Account {
   bytes: number;
-  /** Each cuts off a client that has not read so many bytes. The oldest comes first. */
+  /** Functions that cut off a client, oldest first, each with the bytes that the client has not read. */
   cutOffs: Map<() => void, number>;
 }
 
@@ -30,8 +30,8 @@ export class UnsentBytes {
 
   /**
    * Counts a response, or a part of one, until the returned function is called or the response is closed. Cuts off the
-   * client if that takes too long, or if there is no room for an organization with less. Returns undefined if too much
-   * is unsent already.
+   * client if that takes too long, or to make room for an organization with less unsent. Returns undefined if too much
+   * is already unsent.
    */
   hold(organization: string, response: ServerResponse, bytes: number): (() => void) | undefined {
     const isCounted = bytes >= countedBytesMin;
@@ -73,12 +73,12 @@ export class UnsentBytes {
 
   /**
    * Returns whether there is room, after cutting off the oldest responses of organizations that have more unsent than
-   * this one. Cuts off none if that would not suffice.
+   * this one. Cuts off none if that would not be enough.
    */
   #makeRoom(organization: string, bytes: number): boolean {
     const { organizationBytesMax, bytesMax } = this.#limits;
     const before = this.#accounts.get(organization)?.bytes ?? 0;
-    // Alone, a response may have any size.
+    // A single response may have any size.
     if (before > 0 && before + bytes > organizationBytesMax) return false;
     const others = [...this.#accounts.values()].map((account) => ({
       bytes: account.bytes,
@@ -101,7 +101,7 @@ export class UnsentBytes {
 
 /**
  * Limits the large responses that clients have not read yet. Responses that all clients share, such as the console's
- * files, need no limit. Streams count for themselves what they hold.
+ * files, need no limit. Streams count their own bytes.
  */
 export function limitUnsentBytes(app: FastifyInstance, unsent: UnsentBytes): void {
   app.addHook('onSend', (request, reply, payload, done) => {

@@ -33,7 +33,7 @@ async function reencryptAll(database: Database, secrets: SecretBox, logger: Logg
     if (!last || page.length < pageSize) break;
     after = last;
   }
-  // Operators wait for this line before they remove the old key, so it also comes if there was nothing to do.
+  // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
   if (secrets.prefixes.length > 1)
     logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
   if (unreadable > 0)

@@ -17,8 +17,8 @@ export interface MoverOptions {
 
 /**
  * More transactions would take connections that recording and delivering need, and those of one organization wait for
- * each other anyway. One organization cannot have all of them: if other transactions lock its resources, the moves of
- * others go on.
+ * each other anyway. One organization cannot take all of them: if other transactions lock its resources, moves in other
+ * organizations continue.
  */
 const transactionsMax = 4;
 const eachMax = 2;
@@ -42,7 +42,7 @@ export class Mover {
     this.#options = options;
   }
 
-  /** Runs `work` in a transaction of this organization and hands over the recorded batch after the commit. */
+  /** Runs `work` in a transaction for this organization and hands over the recorded batch after the commit. */
   async run<Outcome extends MoveOutcome>(
     organizationId: string,
     origin: Omit<MoveContext, 'room'>,

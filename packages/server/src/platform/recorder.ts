@@ -149,7 +149,7 @@ export class Recorder {
         from = to;
       }
     } catch (error) {
-      // A request that PostgreSQL refuses must not fail the others. Finding it by halves takes only a few more commits.
+      // A request that PostgreSQL refuses must not fail the others. Halving the batch finds it in a few more commits.
       if (group.length > 1 && isRefused(error)) {
         const half = Math.ceil(group.length / 2);
         await this.#commit(group.slice(0, half), queue);

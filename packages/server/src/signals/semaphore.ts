@@ -10,13 +10,13 @@ interface Owner {
 }
 
 /**
- * Limits how many tasks run at once. Further ones wait, and the owner with the fewest running tasks is next. Owners with
- * equally many take turns.
+ * Limits how many tasks run at once. Other tasks wait, and the owner with the fewest running tasks is next. Owners with
+ * the same number take turns.
  */
 export class Semaphore {
   readonly #max: number;
   readonly #eachMax: number;
-  /** Those with running or waiting tasks. The one that started a task last comes last. */
+  /** Owners with running or waiting tasks. The owner that started a task most recently comes last. */
   readonly #owners = new Map<string, Owner>();
   #running = 0;
 

@@ -52,8 +52,8 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
  */
 const idleTransactionMs = 10_000;
 /**
- * An idle connection that the network has dropped silently is noticed soon after this time, not after the two hours that
- * are usual.
+ * An idle connection that the network has silently dropped is detected soon after this time instead of the usual two
+ * hours.
  */
 export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDelayMillis'> = {
   keepAlive: true,

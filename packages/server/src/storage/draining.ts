@@ -24,7 +24,7 @@ export async function openTransactions(database: Queryable): Promise<readonly st
 }
 
 /**
- * Returns the webhook that most deliveries of an organization wait for, if more than `max` deliveries that have a row are
+ * Returns the webhook with the most waiting deliveries in an organization, if more than `max` deliveries with a row are
  * waiting.
  */
 export async function findExcess(
@@ -39,7 +39,7 @@ export async function findExcess(
   select webhook_id
     from posthorn.deliveries
    where organization_id = $1 and status = 'pending' and leased_by is null
-     -- Usually there are few, which is found out without counting all.
+     -- Usually there are few, and then nothing has to be counted.
      and exists (select from posthorn.deliveries
                   where organization_id = $1 and status = 'pending' and leased_by is null
                  offset $2)

@@ -3,7 +3,7 @@ import { reasonOf } from './database-errors.js';
 
 /** How often a read-only database is asked whether it accepts writes again. */
 const askEveryMs = 1_000;
-/** How often a full disk is reported. Reads succeed meanwhile, so nothing says when it is over. */
+/** How often a full disk is reported. Reads still succeed, so nothing shows when there is room again. */
 const fullEveryMs = 60_000;
 
 /** Logs once when the database is lost and once when it is back, no matter how many statements fail. */
@@ -52,7 +52,7 @@ export class Reachability {
     this.#fullAtMs = this.#now();
     this.#logger.error(
       { reason: reasonOf(error) },
-      'the database has no disk space left; requests that need some get 503, and deliveries may wait: ' +
+      'the database has no disk space left; requests that need more get 503, and deliveries may wait: ' +
         'make room on its disk',
     );
   }

@@ -47,8 +47,8 @@ export async function createResource(client: Queryable, resource: NewResource): 
 
 /**
  * Limits how long the transaction of `client` waits for a resource that another transaction has locked. PostgreSQL then
- * says what happened before the driver's time limit of 2.5 s. The first in the queue for a row waits for one lock, but
- * the next ones for two in turn, so a statement has a limit, too.
+ * reports the timeout before the driver's limit of 2.5 s expires. The first transaction in the queue for a row waits
+ * for one lock, and the others wait for two in turn, so each statement also has a limit.
  */
 export async function limitLockWaits(client: Queryable): Promise<void> {
   await client.query({ text: "set local lock_timeout = '2s'; set local statement_timeout = '2200ms'" });

@@ -15,7 +15,7 @@ export interface StoreFigures {
   waitingFirst: number;
   waitingRetries: number;
   isReadOnly: boolean;
-  /** How long the oldest transaction has been open that keeps PostgreSQL from removing dead rows of this database. */
+  /** The age of the oldest transaction that prevents PostgreSQL from removing dead rows of this database. */
   oldestTransactionSeconds: number;
   /** Nodes that are alive. */
   nodes: number;

@@ -33,7 +33,7 @@ export class Metrics {
     buckets: secondsBuckets,
     registers: [this.registry],
   });
-  /** Has no route: a series that appears only with the first error would hide that error from an alert. */
+  /** Has no route label: a series that appears only with the first error would hide that error from an alert. */
   readonly #internalErrors = new Counter({
     name: 'posthorn_internal_errors_total',
     help: 'HTTP requests that failed with 500',

@@ -3,7 +3,7 @@ const lanes: Promise<unknown>[] = Array.from({ length: 3 }, () => Promise.resolv
 const everyMs = 600;
 let turns = 0;
 
-/** Looks up one row as soon as it is its turn, so that many rows do not use up the requests of the token. */
+/** Looks up one row when its turn comes, so that many rows do not use up the token's rate limit. */
 export function lookUp<T>(load: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const lane = turns++ % lanes.length;
   const pause = () => signal.aborted || new Promise((resolve) => setTimeout(resolve, everyMs));

@@ -41,7 +41,7 @@ export function OutcomeCell({ eventId, found }: { eventId: string; found: Found 
       ) : outcome ? (
         `${outcome.delivered} of ${outcome.all}`
       ) : (
-        !isNone && <span title="Not known. Open the event to see its deliveries.">–</span>
+        !isNone && <span title="Unknown. Open the event to see its deliveries.">–</span>
       )}
     </td>
   );

@@ -9,8 +9,8 @@ const limit = 100;
 const wanted = 4 * limit;
 
 /**
- * What a search found out about an event: its outcome, that it must be looked up, or that the search failed. Undefined
- * while the search runs.
+ * What a search found about an event: its outcome, `missing` if it must be looked up, or `failed`. Undefined while the
+ * search runs.
  */
 export type Found = EventOutcome | 'missing' | 'failed' | undefined;
 
@@ -23,15 +23,15 @@ interface Range {
 interface Search extends Page<Delivery> {
   /** The time of the newest row when the search began. */
   newest: string;
-  /** Until this time, what was not found must be looked up. Later events may not have had an attempt yet. */
+  /** Up to this time, events that were not found must be looked up. Later ones may not have had an attempt yet. */
   dueTo: string;
 }
 
 /**
- * Returns what is known about the outcome of each row. Except for redeliveries and replays, a delivery has the same time
- * as its event, so one search in the time range of a page finds the deliveries, and one more finds those of all rows
- * that are newer than the list. A search ends after `wanted` deliveries, and does not find deliveries without an
- * attempt: "1 of 1" means that each webhook to which the event has been sent received it, not that no other one waits.
+ * Returns what is known about the outcome of each row. Except for redeliveries and replays, a delivery has the same
+ * time as its event, so one search in the time range of a page finds the deliveries, and one more covers all rows that
+ * are newer than the list. A search ends after `wanted` deliveries, and does not find deliveries without an attempt:
+ * "1 of 1" means that every webhook that the event was sent to received it. Others may still be waiting.
  */
 export function useOutcomes(
   pages: readonly Page<Event>[],

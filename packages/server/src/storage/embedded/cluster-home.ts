@@ -28,7 +28,7 @@ export async function clusterHome(base: string): Promise<string> {
   return home;
 }
 
-/** Returns the path in `database-directory`, or an empty text if there is none. Throws if it leads nowhere. */
+/** Returns the path in `database-directory`, or an empty text if there is none. Throws if the path does not exist. */
 export async function rememberedHome(base: string): Promise<string> {
   const home = await textOf(join(base, pointerName));
   if (home && !(await stat(home).catch(() => undefined)))
@@ -38,7 +38,7 @@ export async function rememberedHome(base: string): Promise<string> {
   return home;
 }
 
-/** Stores the path of a new home, unless another process was faster. Returns the path that is stored. */
+/** Stores the path of a new home, unless another process has already stored one. Returns the path that is stored. */
 async function rememberFirst(pointer: string, home: string): Promise<string> {
   const draft = `${pointer}.draft-${process.pid}`;
   await writeFile(draft, `${home}\n`);
