@@ -104,7 +104,7 @@ export class Posthorn {
      */
     rotateSecret: (webhookId: string, rotation: RotateSecretRequest = {}, options?: WriteOptions) =>
       this.#post<RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
-    /** Sends one test event. The call succeeds whatever the receiver does: look at `status`. */
+    /** Sends one test event. The call succeeds even if the receiver fails: check `status`. */
     test: (webhookId: string, test: TestWebhookRequest, options?: CallOptions) =>
       this.#data<Receipt>('POST', at`/v1/webhooks/${webhookId}/test`, {
         body: test,

@@ -24,7 +24,7 @@ export function useAction<T, V = void>(options: UseMutationOptions<T, Error, V>)
   const mutation = useMutation<T, Error, V>({
     ...options,
     onError: (error, ...rest) => {
-      // What the action was about no longer exists, so the page must not go on showing it.
+      // What the action was about no longer exists, so the page must stop showing it.
       if (problemIn(error)?.code === 'not_found') void client.invalidateQueries();
       return options.onError?.(error, ...rest);
     },

@@ -191,7 +191,7 @@ export const settings = {
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Read requests per minute per token, counted on each node, no matter how many processes it runs. `0` turns the limit off.',
+      'Read requests per minute per token, counted per node, not per process. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
@@ -199,7 +199,7 @@ export const settings = {
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Write requests per minute per token, counted on each node, no matter how many processes it runs. `0` turns the limit off.',
+      'Write requests per minute per token, counted per node, not per process. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({

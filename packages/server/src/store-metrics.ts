@@ -4,9 +4,7 @@ import { readHorizonMs } from './storage/events.js';
 import { readStoreFigures, type StoreFigures } from './storage/store-figures.js';
 import type { Metrics } from './web/metrics.js';
 
-/**
- * Adds the metrics that are read from the database. A scrape reads it twice, no matter how many metrics there are.
- */
+/** Adds the metrics that are read from the database. A scrape reads it twice for all metrics together. */
 export function watchStore(metrics: Metrics, database: Database): void {
   const figures = new CoalescedCall(() => readStoreFigures(database));
   const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>

@@ -25,7 +25,7 @@ export interface EngineOptions {
   database: Database;
   /** For the connection that listens for notifications. */
   target: DatabaseTarget;
-  /** Reports that listening fails. Undefined if whatever reports the state of `database` covers that. */
+  /** Reports that listening fails. Undefined if the reports about `database` cover that. */
   listenLogger?: Logger | undefined;
   /** Whether no other node can run on this database. */
   alone: boolean;

@@ -17,7 +17,7 @@ export interface ReadLimits {
   waitMsMax: number;
 }
 
-/** Returns limits that leave some of the connections to whatever writes. */
+/** Returns limits that leave some of the connections for writes. */
 export function readLimits(connections: number): ReadLimits {
   return {
     reads: Math.floor(connections / 2),

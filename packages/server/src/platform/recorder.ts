@@ -35,7 +35,7 @@ const secondBatchMin = 250;
 const secondBatchMs = 25;
 /**
  * Requests with keys have their own transactions, so that no request waits for another request's key. One organization
- * cannot have all of them: if other transactions hold its keys, the requests of others go on.
+ * cannot take all of them: if other transactions hold its keys, requests of other organizations continue.
  */
 const keyedMax = 6;
 const keyedEachMax = 4;

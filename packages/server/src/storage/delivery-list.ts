@@ -140,9 +140,9 @@ function partsByStatus({ status, final }: DeliveryFilter): readonly IndexedPart[
 }
 
 /**
- * Returns the parts whose union is the filter. Each has its own index, so that a few failures are found among
- * millions of successes. With a filter by event, the first delivery is found by the event's time, which it
- * shares, and later ones by an index of their own.
+ * Returns the parts whose union is the filter. Each has its own index, so that a few failures are found among millions
+ * of successes. With a filter by event, the first delivery is found by the event's time, which it shares, and later
+ * ones by a separate index.
  */
 function partsOf(filter: DeliveryFilter, bind: (value: unknown) => string): readonly IndexedPart[] {
   const byStatus = partsByStatus(filter);

@@ -6,7 +6,7 @@ const askEveryMs = 1_000;
 /** How often a full disk is reported. Reads still succeed, so nothing shows when there is room again. */
 const fullEveryMs = 60_000;
 
-/** Logs once when the database is lost and once when it is back, no matter how many statements fail. */
+/** Logs once when the database is lost and once when it is back, even if many statements fail. */
 export class Reachability {
   readonly #logger: Logger;
   readonly #now: () => number;

@@ -123,7 +123,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
 function withScopes(description: string | undefined, scopes: readonly string[]): string {
   const required =
     scopes.length === 0
-      ? 'Any valid token works, whatever its scopes.'
+      ? 'Any valid token works. No scope is required.'
       : `Required ${scopes.length > 1 ? 'scopes' : 'scope'}: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
   return description === undefined ? required : `${description}\n\n${required}`;
 }

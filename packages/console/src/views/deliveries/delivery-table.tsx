@@ -31,7 +31,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const { refetchInterval } = useLive();
   const filter: DeliveryFilter = {
     webhook_id: webhook?.id ?? search.webhook_id,
-    // A webhook's list shows all of its deliveries, no matter which workspace the other views are limited to.
+    // A webhook's list shows all of its deliveries, even if the other views are limited to a workspace.
     workspace_id: webhook ? undefined : search.workspace_id,
     state: deliveryStates.find((state) => state === search.state),
     event_type: search.event_type,

@@ -80,7 +80,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       posthorn.webhooks.change(webhook.id, changesOf(submitted, webhook)),
     onSuccess: (changed, submitted) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
-      // A verification takes seconds, in which the user can go on typing.
+      // A verification takes seconds, and the user can keep typing meanwhile.
       setDraft((current) => rebasedDraft(current, submitted, changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       say(
