@@ -177,7 +177,7 @@ export class Producer {
     return this.#held.events >= this.#queueMax.events || this.#held.bytes >= this.#queueMax.bytes;
   }
 
-  /** Tells the first of those who wait that there is room; all of them if the producer is closed. */
+  /** Tells the first waiting caller that there is room, or all of them if the producer is closed. */
   #letIn(): void {
     for (const enter of this.#roomWaiters) {
       if (!this.#isClosed) {

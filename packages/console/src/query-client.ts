@@ -5,7 +5,7 @@ import { problemIn } from './api/problem';
 const retriesMax: Partial<Record<number, number>> = { 429: 5, 503: 2 };
 const unavailableMsMax = 5_000;
 
-/** Until then, what was read is not read again. */
+/** How long a result is used without reading it again. */
 export const staleMs = 2_000;
 
 export const queryClient = new QueryClient({

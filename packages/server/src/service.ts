@@ -188,7 +188,7 @@ async function openDatabase(
   return { database, target };
 }
 
-/** Refuses a name that is not that of the cell: tokens of this node would lead to another cell. */
+/** Refuses a name other than the cell's: this node's tokens would be routed to another cell. */
 function otherCell(given: string, stored: string): ConfigError {
   return new ConfigError(
     `POSTHORN_CELL: "${given}" is not the name of this cell. Nodes of the cell "${stored}" are using this database. ` +

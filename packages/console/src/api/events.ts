@@ -8,7 +8,7 @@ import { pagesOf } from './paging';
 export type EventFilter = Omit<ListEventsQuery, 'organization_id' | 'order' | 'cursor' | 'limit'>;
 
 export interface EventPage extends Page<Event> {
-  /** When the page was requested, as the clock `performance.now()` has it. */
+  /** When the page was requested, by `performance.now()`. */
   readAtMs: number;
 }
 

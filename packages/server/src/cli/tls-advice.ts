@@ -10,7 +10,7 @@ const authorityCodes = new Set([
 export function tlsAdvice(error: unknown, source: string): string | undefined {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (authorityCodes.has(code))
-    return `If a private authority issued the certificate of PostgreSQL, add sslrootcert=/path/to/ca.pem to ${source}.`;
+    return `If a private authority issued PostgreSQL's certificate, add sslrootcert=/path/to/ca.pem to ${source}.`;
   if (message.includes('does not support SSL'))
     return `Turn on TLS in PostgreSQL, or remove the TLS parameters, such as sslmode, from ${source}.`;
   return undefined;

@@ -93,7 +93,7 @@ export class Claimer {
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);
   }
 
-  /** Cancels the claim in progress, if any: what it would have leased stays where it is. */
+  /** Cancels the claim in progress, if any. Deliveries that it has not leased stay where they are. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

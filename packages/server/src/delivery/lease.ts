@@ -32,7 +32,7 @@ export interface LeaseOptions {
 export class NodeLease {
   readonly #options: LeaseOptions;
   readonly #onChange: (change: LeaseChange) => void;
-  /** All IDs of this node have it in common. */
+  /** Shared by all IDs of this node. */
   readonly #process = randomUUID();
   #mayBeRegistered = false;
   #id: number | undefined;

@@ -169,7 +169,7 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
-  /** Keeps the outcomes of locked webhooks until the next try. Most changes of a webhook have ended by then. */
+  /** Keeps the outcomes of locked webhooks until the next try. Most changes to a webhook are committed by then. */
   #setApart(entries: readonly Entry[]): void {
     const webhooks = webhooksOf(entries.filter(({ wasLocked }) => wasLocked));
     if (webhooks.size > 0) {

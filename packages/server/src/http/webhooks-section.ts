@@ -28,11 +28,11 @@ export const deliveryHeaders = [
   }),
   header(
     'webhook-signature',
-    '`v1,` and a signature over ID, time and body, as defined by ' +
+    '`v1,` followed by a signature over ID, time and body, as defined by ' +
       '[Standard Webhooks](https://www.standardwebhooks.com). Two signatures while the previous secret is ' +
       'still valid.',
   ),
-  header('X-Service-Signature', '`sha256=` and the HMAC-SHA256 of the raw body in hexadecimal.'),
+  header('X-Service-Signature', '`sha256=` followed by the HMAC-SHA256 of the raw body in hexadecimal.'),
   header(
     'X-Service-Signature-Previous',
     'The same, but with the previous secret. Sent while that secret is still valid.',

@@ -117,7 +117,7 @@ export async function activate(
       values: [organizationId, move.id],
     });
     if (rowCount !== 1) throw new MoveTakenOver();
-    // No node counts events until the end: what it counted of the organization would conflict with the staged counts.
+    // No node counts events until the commit: its counts for the organization would conflict with the staged ones.
     await client.query({ text: 'select from posthorn.event_count_progress for update' });
     // If the organization lived here before, its old tokens were kept so that requests with them could be refused.
     await client.query({

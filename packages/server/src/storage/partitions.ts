@@ -88,7 +88,7 @@ interface Partition {
   ends: Date;
 }
 
-/** Returns the partitions of these tables, those of each oldest first. */
+/** Returns the partitions of each of these tables, oldest first. */
 async function partitionsOf(
   client: Queryable,
   parents: readonly Partitioned[],

@@ -36,8 +36,8 @@ export function heldSentenceOf(held: number, selected: number): string {
 }
 
 /**
- * Sends the deliveries in turn until one fails or the signal is aborted. A request that is under way then is waited
- * for, so that it is known whether it was sent.
+ * Sends the deliveries in turn until one fails or the signal is aborted. Waits for a request that is in progress at
+ * that point, to know whether it was sent.
  */
 export async function redeliverAll(
   all: readonly Delivery[],

@@ -59,6 +59,6 @@ export function rowsOf(runs: Runs, pages: Pages): Event[] {
   const listed = pages.flatMap(({ data }) => data);
   const [run] = neededRuns(runs, pages);
   if (!run || !continues(run, pages)) return listed;
-  // Mostly sorted already. A transaction that took long may have recorded events older than those of the list.
+  // Mostly sorted already. A long transaction may have recorded events that are older than those in the list.
   return [...run.events, ...listed].sort((a, b) => (isNewer(a, b) ? -1 : 1));
 }

@@ -78,7 +78,7 @@ export function isSameDraft(one: WebhookDraft, other: WebhookDraft): boolean {
   );
 }
 
-/** Returns a draft of a webhook that was changed meanwhile: fields that the draft did not change since `before` follow. */
+/** Updates a draft after its webhook has changed: fields that were not edited since `before` get new values. */
 export function rebasedDraft(draft: WebhookDraft, before: WebhookDraft, after: Webhook): WebhookDraft {
   const kept = Object.keys(changesBetween(fieldsOf(before), fieldsOf(draft))) as (keyof WebhookFields)[];
   return { ...draftOf(after), ...Object.fromEntries(kept.map((name) => [name, draft[name]])) };

@@ -56,7 +56,7 @@ async function rememberFirst(pointer: string, home: string): Promise<string> {
 }
 
 /**
- * Makes the database in `home` that of this data directory. Refuses a copy of the data directory, which would otherwise
+ * Assigns the database in `home` to this data directory. Refuses a copy of the data directory, which would otherwise
  * use the database of the original. A data directory that was moved keeps its database.
  */
 async function claim(home: string, base: string): Promise<void> {
