@@ -170,8 +170,8 @@ export async function raw(pool, count) {
   await spread(count, 64, async () => {
     const signature = sign(body, { id, timestamp: new Date(), key });
     const headers = { ...serviceHeaders, ...signature };
-    const answer = await pool.request({ path: '/ok', method: 'POST', headers, body });
-    await answer.body.dump();
+    const response = await pool.request({ path: '/ok', method: 'POST', headers, body });
+    await response.body.dump();
   });
   return (count * 1000) / (performance.now() - startedMs);
 }

@@ -37,7 +37,7 @@ test.each([readme, 'docs/receive-webhooks.md'])('the first program of %s receive
 
 test('the program that follows the stream waits while the service is unreachable or busy, then continues', async () => {
   const event = { created_at: '2026-11-15T04:19:32.453Z', type: 'invoice.paid', id: 'EVT-1' };
-  const answers: ((response: ServerResponse) => unknown)[] = [
+  const responders: ((response: ServerResponse) => unknown)[] = [
     (response) => response.destroy(),
     (response) => response.writeHead(502).end(),
     (response) => response.writeHead(503).end(),
@@ -45,8 +45,8 @@ test('the program that follows the stream waits while the service is unreachable
     (response) => response.end(JSON.stringify({ data: [event], meta: { cursor: 'c', has_more: true } })),
   ];
   const service = createServer((_request, response) => {
-    const answer = answers.shift();
-    if (answer) answer(response);
+    const respond = responders.shift();
+    if (respond) respond(response);
     else response.writeHead(401).end('No more.');
   }).listen(0, '127.0.0.1');
   await once(service, 'listening');

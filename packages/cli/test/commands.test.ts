@@ -39,14 +39,14 @@ async function proxyLosing(
   let lost = 0;
   const proxy = createServer((inside, response) => {
     const { method, headers, url = '/' } = inside;
-    const outside = request(new URL(url, service.publicUrl), { method, headers }, (answer) => {
+    const outside = request(new URL(url, service.publicUrl), { method, headers }, (received) => {
       if (isLost(inside, lost)) {
         lost += 1;
-        answer.resume().on('end', () => lose(response));
+        received.resume().on('end', () => lose(response));
         return;
       }
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(response);
+      response.writeHead(received.statusCode ?? 500, received.headers);
+      received.pipe(response);
     });
     inside.pipe(outside);
   });

@@ -83,8 +83,8 @@ describe('mcp', async () => {
           : fetch(url, init),
     });
     const explain = tools.find(({ name }) => name === 'explain_delivery')!;
-    const answer = explain.run({ posthorn } as Connection, { delivery_id: delivery.id });
-    await expect(answer).rejects.toMatchObject({ status: 503 });
+    const explained = explain.run({ posthorn } as Connection, { delivery_id: delivery.id });
+    await expect(explained).rejects.toMatchObject({ status: 503 });
   });
 
   test('reads events, types, webhooks and deliveries', async () => {

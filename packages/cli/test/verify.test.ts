@@ -8,7 +8,7 @@ import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startByteReceiver } from '../../server/test/support/byte-receiver.js';
 import { bragsInHeaders } from '../../server/test/support/hostile-receiver.js';
-import { type Answering, babbles, resets, startReceiver } from '../../server/test/support/receiver.js';
+import { babbles, type Reply, resets, startReceiver } from '../../server/test/support/receiver.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { explainError, explainTimeout } from '../src/forward-failure.js';
@@ -317,7 +317,7 @@ describe('trigger', () => {
     return stderr;
   }
 
-  test.each<[string, Answering, RegExp]>([
+  test.each<[string, Reply, RegExp]>([
     [
       'closes the connection',
       resets,

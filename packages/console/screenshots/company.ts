@@ -1,5 +1,5 @@
 import { ask } from '../../server/test/support/client.js';
-import { type Answering, startReceiver } from '../../server/test/support/receiver.js';
+import { type Reply, startReceiver } from '../../server/test/support/receiver.js';
 import type { TestService } from '../../server/test/support/service.js';
 import { platformToken } from '../../server/test/support/service.js';
 import { eventually, type Tenant } from '../../server/test/support/tenant.js';
@@ -11,7 +11,7 @@ export interface Company {
   event: string;
 }
 
-const json = (status: number, body: unknown, headers: Record<string, string> = {}): Answering => ({
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
   status,
   headers: { 'content-type': 'application/json', server: 'nginx', ...headers },
   body: JSON.stringify(body),
@@ -19,7 +19,7 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
 
 export async function createCompany(service: TestService, tenant: Tenant): Promise<Company> {
   const webhooks: Record<string, string> = {};
-  const create = async (description: string, onDelivery: Answering, more: Record<string, unknown> = {}) => {
+  const create = async (description: string, onDelivery: Reply, more: Record<string, unknown> = {}) => {
     const receiver = await startReceiver({ onDelivery });
     const webhook = await tenant.webhook(receiver, { description, ...more });
     webhooks[description] = webhook.id;

@@ -289,7 +289,7 @@ async function loseFirst(
   return sent;
 }
 
-/** Answers requests as the service does if something went wrong inside it. */
+/** Responds to requests as the service does if something goes wrong inside it. */
 async function fail(page: Page, method: string, path: string): Promise<void> {
   const problem = { code: 'internal', title: 'Internal error', detail: 'Out of order.' };
   await page.route(path, async (route) => {

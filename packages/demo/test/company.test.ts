@@ -30,7 +30,7 @@ class Platform {
   }
 }
 
-/** Lets a company do so many things, several at once, which end in any order; answers them as they began. */
+/** Lets a company do `count` things, several at once, that end in any order. Returns them in the order they began. */
 function work(seed: number, count: number, atOnce: number, platform = new Platform()): Step[] {
   const company = new Company('ORG-demo', seededRandom(seed));
   const order: Random = seededRandom(seed + 1);

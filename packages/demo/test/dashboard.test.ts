@@ -163,7 +163,7 @@ describe('the dashboard', () => {
 
   test('never exceeds the terminal, whatever its size and the figures', () => {
     const troubled = busy(400);
-    troubled.troubled('POST /platform/tasks answered 503: the database is unreachable');
+    troubled.troubled('POST /platform/tasks returned 503: the database is unreachable');
     const size = { columns: fc.integer({ min: 1, max: 300 }), rows: fc.integer({ min: 1, max: 100 }) };
     fc.assert(
       fc.property(
@@ -204,10 +204,10 @@ describe('the dashboard', () => {
   test('shows failed requests in its last line, and that it is stopping in its first', () => {
     const figures = busy();
     figures.troubled('first');
-    figures.troubled('POST /platform/tasks answered 503');
+    figures.troubled('POST /platform/tasks returned 503');
     const lines = dashboard(figures, { ...situation, phase: 'stopping' }, { columns: 80, rows: 24 }, plain);
     expect(lines).toHaveLength(24);
     expect(lines[0]).toMatch(/ stopping …$/);
-    expect(lines.at(-1)).toBe('2 failed requests, the latest: POST /platform/tasks answered 503');
+    expect(lines.at(-1)).toBe('2 failed requests, the latest: POST /platform/tasks returned 503');
   });
 });

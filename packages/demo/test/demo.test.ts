@@ -54,7 +54,7 @@ describe('posthorn demo --json', () => {
   test('every acknowledged event is in the stream and in the table', async () => {
     expect(summary.events.recorded).toBeGreaterThan(0);
     expect(summary.events.in_stream).toBe(summary.events.recorded);
-    // An answer that did not come in time leaves an event that nobody was told of.
+    // A response that did not arrive in time leaves an event that the demo does not know of.
     expect(summary.events.by_others).toBeLessThanOrEqual(summary.troubles);
     // What a fresh installation has to show was recorded before the first webhook was made.
     const { rows } = await database.query<{ type: string; count: number }>({

@@ -18,7 +18,7 @@ function shown(id: string, type = 'invoice.paid'): StreamEvent {
 }
 
 const two = [
-  { name: 'healthy', description: 'answers', checksSignatures: false },
+  { name: 'healthy', description: 'responds', checksSignatures: false },
   { name: 'verifying', description: 'checks', checksSignatures: true },
 ];
 

@@ -72,8 +72,8 @@ describe('receivers', () => {
 
   test('the flaky one fails sometimes, and counts exactly its 2xx responses as accepted', async () => {
     const { receiver, figures } = await open('flaky');
-    const answers = await Promise.all(Array.from({ length: 60 }, () => send(receiver)));
-    const accepted = answers.filter((answer) => answer === 200).length;
+    const statuses = await Promise.all(Array.from({ length: 60 }, () => send(receiver)));
+    const accepted = statuses.filter((status) => status === 200).length;
     expect(accepted).toBeGreaterThan(20);
     expect(accepted).toBeLessThan(60);
     expect(figures.receiver('flaky').accepted).toBe(accepted);

@@ -43,7 +43,7 @@ beforeAll(async () => {
   env = { DATABASE_URL: fresh.url };
 });
 
-/** Runs a command that must do what it is asked for, and answers what it printed. */
+/** Runs a command that must succeed. Returns what it printed. */
 async function printed(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await command(args, env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -219,11 +219,11 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL, check that it is correct\.$/m,
     ));
 
-  /** Starts a server that answers the request for TLS, and returns a URL that asks for it. */
-  async function startServer(answer: (socket: Socket) => void): Promise<string> {
+  /** Starts a server that responds to the request for TLS. Returns a URL that requires TLS. */
+  async function startServer(respond: (socket: Socket) => void): Promise<string> {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
-      socket.once('data', () => answer(socket));
+      socket.once('data', () => respond(socket));
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     afterFile(async () => void server.close());
@@ -489,9 +489,9 @@ describe('token', () => {
       ...['--actor-type', 'user', '--actor-id', 'USR-ada', '--expires', '90d'],
     );
     expect(linesOf(stdout)).toHaveLength(1);
-    const answer = JSON.parse(stdout);
-    const token = (await findToken(database, tokenHash(answer.token)))?.token;
-    expect(answer).toMatchObject({
+    const created = JSON.parse(stdout);
+    const token = (await findToken(database, tokenHash(created.token)))?.token;
+    expect(created).toMatchObject({
       token: expect.stringMatching(/^pht_/),
       id: token?.id,
       organization_id: 'ORG-json',

@@ -218,10 +218,10 @@ test('the privileges in the guide for lifecycles, with those for recording, allo
 
 describe.runIf(curl)(`the requests of the guide${curl ? '' : ' (skipped: there is no curl here)'}`, () => {
   test('record one event, and return the same one if they are repeated', async () => {
-    const answer = await runCommands(recording, 'INV-8-payment-1');
-    const { data } = JSON.parse(answer);
+    const printed = await runCommands(recording, 'INV-8-payment-1');
+    const { data } = JSON.parse(printed);
     expect(await recorded()).toMatchObject([{ ...data[0], type: 'invoice.payment_failed' }]);
-    expect(await runCommands(recording, 'INV-8-payment-1')).toBe(answer);
+    expect(await runCommands(recording, 'INV-8-payment-1')).toBe(printed);
     expect(await recorded()).toHaveLength(1);
   });
 

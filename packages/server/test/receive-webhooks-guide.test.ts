@@ -40,7 +40,7 @@ const compiled = await workshop.compile({
   verify: verifySnippets.typescript,
 });
 
-/** Starts a receiver of the guide on a port of ours, subscribes it, and answers what it prints for an event. */
+/** Starts a receiver of the guide on a port of ours and subscribes it. Returns what it prints for an event. */
 async function deliverTo(
   start: (port: number) => Server,
   port: number,

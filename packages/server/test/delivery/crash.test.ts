@@ -72,9 +72,9 @@ test('every acknowledged event arrives although the service and its embedded dat
       await restarted;
       const body = Array.from({ length: eventsPerRequest }, () => event({ organization_id: organization }));
       const url = `${node.platformUrl}/platform/events`;
-      const answer = await ask(url, { method: 'POST', token: platformToken, body }).catch(() => undefined);
-      if (answer?.status !== 201) continue;
-      for (const { id } of answer.body.data) acknowledged.add(id);
+      const response = await ask(url, { method: 'POST', token: platformToken, body }).catch(() => undefined);
+      if (response?.status !== 201) continue;
+      for (const { id } of response.body.data) acknowledged.add(id);
       progress();
     }
   }

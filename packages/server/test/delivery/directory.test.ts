@@ -34,11 +34,11 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
   };
 }
 
-type AnswerLookUp = (...rows: Webhook[]) => void;
+type FinishLookUp = (...rows: Webhook[]) => void;
 
-/** A directory, and each of its look-ups once it has begun, to be answered by hand. */
+/** A directory, and each of its look-ups once it has begun, to be finished by hand. */
 function openDirectory() {
-  const begun: AnswerLookUp[] = [];
+  const begun: FinishLookUp[] = [];
   let heard: () => void = () => undefined;
   const database = {
     query: () =>
@@ -49,7 +49,7 @@ function openDirectory() {
   };
   return {
     directory: new WebhookDirectory(database as unknown as Database, secrets, limits),
-    nextLookUp: async (): Promise<AnswerLookUp> => {
+    nextLookUp: async (): Promise<FinishLookUp> => {
       while (begun.length === 0) {
         await new Promise<void>((resolve) => {
           heard = resolve;
@@ -69,9 +69,9 @@ describe('what a node knows about a webhook', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const late = directory.get('ORG-acme', 'WHK-1');
-    const answerLate = await nextLookUp();
+    const finishLate = await nextLookUp();
     vi.advanceTimersByTime(1_500);
-    answerLate(webhook('WHK-1'));
+    finishLate(webhook('WHK-1'));
     expect(await late).toBeUndefined();
 
     const inTime = directory.get('ORG-acme', 'WHK-1');
@@ -89,9 +89,9 @@ describe('what a node knows about a webhook', () => {
   test('is the same for concurrent callers that share a read', async () => {
     const { directory, nextLookUp } = openDirectory();
     const first = directory.get('ORG-acme', 'WHK-0');
-    const answerFirst = await nextLookUp();
+    const finishFirst = await nextLookUp();
     const later = ['WHK-1', 'WHK-2', 'WHK-3', 'WHK-1'].map((id) => directory.get('ORG-acme', id));
-    answerFirst(webhook('WHK-0'));
+    finishFirst(webhook('WHK-0'));
     await first;
     (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2'), webhook('WHK-3'));
     for (const state of later) expect(await state).toMatchObject({ kind: 'active' });
@@ -187,9 +187,9 @@ describe('what a node knows about a webhook', () => {
   test('never comes from a read that began before the webhook was deleted here', async () => {
     const { directory, nextLookUp } = openDirectory();
     const reading = directory.get('ORG-acme', 'WHK-1');
-    const answer = await nextLookUp();
+    const finish = await nextLookUp();
     directory.forget('WHK-1');
-    answer(webhook('WHK-1'));
+    finish(webhook('WHK-1'));
     expect(await reading).toBeUndefined();
     expect(directory.peek('WHK-1')).toBeUndefined();
   });

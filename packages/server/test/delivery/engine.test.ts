@@ -87,7 +87,7 @@ describe('a delivery', () => {
   test('that gets a 410 from a URL that its webhook no longer has fails, and the webhook stays active', async () => {
     const owner = await newTenant(service);
     const held = new Held();
-    const { receiver, webhook } = await owner.connect(held.answering);
+    const { receiver, webhook } = await owner.connect(held.reply);
     await owner.record();
     await receiver.deliveries.nth(1);
     const after = await startReceiver();

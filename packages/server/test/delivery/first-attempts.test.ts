@@ -29,7 +29,7 @@ describe('a delivery during its first attempt', () => {
   async function held() {
     const owner = await newTenant(service);
     const standstill = new Standstill();
-    const { receiver, webhook } = await owner.connect(standstill.answering);
+    const { receiver, webhook } = await owner.connect(standstill.reply);
     const recorded = await recordTogether(owner, 6);
     await standstill.reached(service.platformUrl, receiver);
     expect(await rowsOf(owner)).toEqual([]);

@@ -28,8 +28,8 @@ function policyFor(text: string) {
 const strict = policyFor('');
 const loopback = policyFor('127.0.0.0/8,::1/128');
 
-/** Answers the look-ups one after the other, and stays with the last answer. */
-function answers(...rounds: string[][]) {
+/** Resolves each look-up to the next list of addresses, and to the last one from then on. */
+function resolvesTo(...rounds: string[][]) {
   let round = 0;
   return vi.fn<ResolveName>(async () => rounds[Math.min(round++, rounds.length - 1)] ?? []);
 }
@@ -66,7 +66,7 @@ const connectFailure = (code: string) => Object.assign(new Error(code), { code, 
 
 describe('addresses', () => {
   test('a resolver that changes its result cannot redirect the connection', async () => {
-    const resolve = answers(['93.184.215.14'], ['127.0.0.1']);
+    const resolve = resolvesTo(['93.184.215.14'], ['127.0.0.1']);
     const { connect, addresses } = recorder();
     await open({ resolve, connect }, 'https://rebind.test');
     expect(addresses()).toEqual(['93.184.215.14']);
@@ -74,7 +74,7 @@ describe('addresses', () => {
   });
 
   test('the next connection uses the next result', async () => {
-    const resolve = answers(['93.184.215.14'], ['169.254.169.254']);
+    const resolve = resolvesTo(['93.184.215.14'], ['169.254.169.254']);
     const { connect, addresses } = recorder();
     await open({ resolve, connect }, 'https://rebind.test');
     await expect(open({ resolve, connect }, 'https://rebind.test')).rejects.toThrow(BlockedAddressError);
@@ -89,9 +89,9 @@ describe('addresses', () => {
     ['a scoped address', ['fe80::1%eth0']],
     ['beyond those that would be tried', ['1.1.1.1', '1.0.0.1', '8.8.8.8', '8.8.4.4', '10.0.0.1']],
     ['no address but a name', ['localhost']],
-  ])('a single address that is not allowed, %s, refuses all of them', async (_, answer) => {
+  ])('a single address that is not allowed, %s, refuses all of them', async (_, addresses) => {
     const { connect, dialled } = recorder();
-    const attempt = open({ resolve: answers(answer), connect }, 'https://mixed.test');
+    const attempt = open({ resolve: resolvesTo(addresses), connect }, 'https://mixed.test');
     await expect(attempt).rejects.toMatchObject({ name: 'BlockedAddressError', code: 'blocked_address' });
     expect(dialled).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe('addresses', () => {
     'https://2130706433',
     'http://8.8.8.8',
   ])('%s is refused without a lookup', async (origin) => {
-    const resolve = answers(['93.184.215.14']);
+    const resolve = resolvesTo(['93.184.215.14']);
     const { connect, dialled } = recorder();
     await expect(open({ resolve, connect }, origin)).rejects.toThrow(BlockedAddressError);
     expect(resolve).not.toHaveBeenCalled();
@@ -119,8 +119,8 @@ describe('addresses', () => {
 
   test('plain http needs every address to be listed', async () => {
     const { connect, addresses } = recorder();
-    const through = (answer: string[]) =>
-      open({ policy: loopback, resolve: answers(answer), connect }, 'http://a.test');
+    const through = (addresses: string[]) =>
+      open({ policy: loopback, resolve: resolvesTo(addresses), connect }, 'http://a.test');
     await expect(through(['93.184.215.14'])).rejects.toThrow(BlockedAddressError);
     await expect(through(['127.0.0.1', '93.184.215.14'])).rejects.toThrow(BlockedAddressError);
     await through(['127.0.0.1']);
@@ -143,7 +143,7 @@ describe('names', () => {
 
   test('TLS uses the name in the URL, whatever the Host header says', async () => {
     const { connect, dialled } = recorder();
-    await open({ resolve: answers(['8.8.8.8']), connect }, 'https://receiver.test.:8443', 'other.test');
+    await open({ resolve: resolvesTo(['8.8.8.8']), connect }, 'https://receiver.test.:8443', 'other.test');
     expect(dialled[0]).toMatchObject({ hostname: '8.8.8.8', servername: 'receiver.test', port: '8443' });
     await open({ connect }, 'https://8.8.8.8', 'other.test');
     expect(dialled[1]).toMatchObject({ hostname: '8.8.8.8', servername: '' });
@@ -183,7 +183,7 @@ describe('several addresses', () => {
     const { connect, addresses } = recorder((ip) =>
       ip === '1.1.1.1' ? socket : connectFailure('ENETUNREACH'),
     );
-    expect(await open({ resolve: answers(four), connect }, 'https://a.test')).toBe(socket);
+    expect(await open({ resolve: resolvesTo(four), connect }, 'https://a.test')).toBe(socket);
     expect(addresses()).toEqual(four.slice(0, 3));
   });
 
@@ -191,7 +191,7 @@ describe('several addresses', () => {
     const { connect, addresses } = recorder((ip) =>
       connectFailure(ip === '1.0.0.1' ? 'ETIMEDOUT' : 'ECONNREFUSED'),
     );
-    const attempt = open({ resolve: answers([...four, '8.8.8.8']), connect }, 'https://a.test');
+    const attempt = open({ resolve: resolvesTo([...four, '8.8.8.8']), connect }, 'https://a.test');
     await expect(attempt).rejects.toMatchObject({ code: 'ETIMEDOUT' });
     expect(addresses()).toEqual(four);
   });
@@ -199,7 +199,7 @@ describe('several addresses', () => {
   test('stop at the first that responds, even with a bad certificate', async () => {
     const untrusted = Object.assign(new Error('self-signed'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     const { connect, addresses } = recorder(() => untrusted);
-    await expect(open({ resolve: answers(four), connect }, 'https://a.test')).rejects.toBe(untrusted);
+    await expect(open({ resolve: resolvesTo(four), connect }, 'https://a.test')).rejects.toBe(untrusted);
     expect(addresses()).toEqual(four.slice(0, 1));
   });
 
@@ -212,7 +212,7 @@ describe('several addresses', () => {
       const connect: buildConnector.connector = (target, callback) => {
         setTimeout(() => callback(null, target.hostname === '1.1.1.1' ? late : socket), 2_500);
       };
-      const attempt = open({ resolve: answers(['1.1.1.1', '1.0.0.1']), connect }, 'https://a.test');
+      const attempt = open({ resolve: resolvesTo(['1.1.1.1', '1.0.0.1']), connect }, 'https://a.test');
       await vi.advanceTimersByTimeAsync(4_499);
       expect(late.destroyed).toBe(true);
       await vi.advanceTimersByTimeAsync(1);
@@ -222,7 +222,7 @@ describe('several addresses', () => {
 
     test('never take longer than the timeout', async () => {
       const { connect, addresses } = recorder(() => undefined);
-      const attempt = open({ resolve: answers(four), connect, timeoutMs: 5_000 }, 'https://a.test');
+      const attempt = open({ resolve: resolvesTo(four), connect, timeoutMs: 5_000 }, 'https://a.test');
       const refused = expect(attempt).rejects.toMatchObject({ code: 'UND_ERR_CONNECT_TIMEOUT' });
       await vi.advanceTimersByTimeAsync(5_000);
       await refused;
@@ -247,7 +247,7 @@ describe('a receiver on loopback', () => {
   }
 
   async function post(origin: string, options: Partial<GuardOptions> = {}) {
-    const resolve = answers(['127.0.0.1']);
+    const resolve = resolvesTo(['127.0.0.1']);
     const guarded = createGuardedConnector({ policy: loopback, timeoutMs: 5_000, resolve, ...options });
     const client = new Client(origin, { connect: guarded });
     closers.push(() => client.destroy());
@@ -270,7 +270,9 @@ describe('a receiver on loopback', () => {
 
   test('is reached if it listens on one of two addresses', async () => {
     const port = await listen(http.createServer((_, response) => response.end()));
-    expect(await post(`http://receiver.test:${port}`, { resolve: answers(['::1', '127.0.0.1']) })).toBe(200);
+    expect(await post(`http://receiver.test:${port}`, { resolve: resolvesTo(['::1', '127.0.0.1']) })).toBe(
+      200,
+    );
   });
 
   test('gets nothing if it is not allowed', async () => {

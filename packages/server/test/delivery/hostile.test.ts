@@ -15,7 +15,7 @@ import {
   startSelfSignedReceiver,
   switchesProtocols,
 } from '../support/hostile-receiver.js';
-import { type Answering, babbles, hangs, type Receiver, resets, startReceiver } from '../support/receiver.js';
+import { babbles, hangs, type Receiver, type Reply, resets, startReceiver } from '../support/receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 import { post, startTransport } from '../support/transport.js';
@@ -35,7 +35,7 @@ const mib = 1024 * kib;
 
 let service: TestService;
 beforeAll(async () => {
-  // Long enough for an answer on a busy machine; what fails is not attempted again while we look.
+  // Long enough for a response on a busy machine; what fails is not attempted again while we look.
   service = await startTestService({
     POSTHORN_DELIVERY_TIMEOUT: '3s',
     POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
@@ -59,15 +59,15 @@ describe('an attempt at a receiver that', () => {
   const flood = new Flood(50 * mib);
   const wrongDoors: { receiver: Receiver | undefined } = { receiver: undefined };
 
-  const receivers: [does: string, answering: () => Answering, recorded: Record<string, unknown>][] = [
+  const receivers: [does: string, reply: () => Reply, recorded: Record<string, unknown>][] = [
     ['hangs, is a timeout', () => hangs, { error: 'timeout' }],
     ['drips its status line, is a timeout', () => dripsStatus, { error: 'timeout' }],
     ['drips its headers, is a timeout', () => dripsHeaders, { error: 'timeout' }],
     ['drips its body after a 200, is a success', () => dripsBody, { http_status: 200 }],
     ['resets the connection, is a reset', () => resets, { error: 'reset' }],
-    ['hangs up without an answer, is a reset', () => hangsUp, { error: 'reset' }],
+    ['hangs up without a response, is a reset', () => hangsUp, { error: 'reset' }],
     ['breaks off in the body of a 200, is a success', () => breaksOff, { http_status: 200 }],
-    ['sends 50 MB after a 200, is a success', () => flood.answering, { http_status: 200 }],
+    ['sends 50 MB after a 200, is a success', () => flood.reply, { http_status: 200 }],
     [
       'redirects, has failed with that status',
       () => redirectsTo(wrongDoors.receiver?.url ?? ''),
@@ -76,9 +76,9 @@ describe('an attempt at a receiver that', () => {
     ['speaks another protocol, is a protocol error', () => babbles, { error: 'protocol' }],
     ['switches protocols unasked, is a protocol error', () => switchesProtocols, { error: 'protocol' }],
     ['sends a megabyte of headers, is a protocol error', () => bragsInHeaders, { error: 'protocol' }],
-    ['hints before it answers, has the status of the answer', () => hintsFirst, { http_status: 204 }],
-    ['answers 299, is a success', () => 299, { http_status: 299 }],
-    ['answers 300, has failed', () => 300, { http_status: 300 }],
+    ['hints before it responds, has the status of the response', () => hintsFirst, { http_status: 204 }],
+    ['responds with 299, is a success', () => 299, { http_status: 299 }],
+    ['responds with 300, has failed', () => 300, { http_status: 300 }],
   ];
   const elsewhere: [does: string, url: () => Promise<string>, error: string][] = [
     ['refuses connections, is a connect error', refusingUrl, 'connect'],
@@ -114,11 +114,8 @@ describe('an attempt at a receiver that', () => {
       outcomes.set(does, await owner.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`));
     };
     await Promise.all([
-      ...receivers.map(([does, answering]) =>
-        meet(
-          does,
-          async (owner) => (await owner.connect(answering(), { event_types: ['invoice.*'] })).webhook,
-        ),
+      ...receivers.map(([does, reply]) =>
+        meet(does, async (owner) => (await owner.connect(reply(), { event_types: ['invoice.*'] })).webhook),
       ),
       ...elsewhere.map(([does, url]) => meet(does, async (owner) => activeAt(owner, await url()))),
     ]);
@@ -187,7 +184,7 @@ describe('responses of 50 MB, ten at once', () => {
   test('are cut off, and do not fill our memory', async () => {
     const owner = await newTenant(service);
     const flood = new Flood(50 * mib);
-    const { webhook } = await owner.connect(flood.answering);
+    const { webhook } = await owner.connect(flood.reply);
     const beforeBytes = process.memoryUsage().arrayBuffers;
     let mostBytes = 0;
     const timer = setInterval(() => {
@@ -198,7 +195,7 @@ describe('responses of 50 MB, ten at once', () => {
     await owner.settled(webhook, 10, ({ status }) => status === 'success');
     await eventually(
       async () => flood.sent.length,
-      (answers) => answers === 10,
+      (responses) => responses === 10,
     );
     clearInterval(timer);
     // What the kernel's buffers took is not ours.

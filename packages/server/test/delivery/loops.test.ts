@@ -73,7 +73,7 @@ describe('webhooks on * that fail', () => {
         [other.webhook.id, 'webhook.delivery_failed'],
       ].sort(),
     );
-    // Those about the failure of a webhook.* event go to nobody, not even to a webhook that answers.
+    // Those about the failure of a webhook.* event go to nobody, not even to a webhook whose receiver responds.
     const first = told.filter(({ payload }) => payload.event_type === 'invoice.paid');
     const heard = healthy.receiver.deliveries.all.map(({ envelope }) => envelope.id);
     expect(heard.sort()).toEqual([recorded.id, ...first.map(({ id }) => id)].sort());

@@ -38,7 +38,7 @@ describe('deliveries leased to a node that never got the response', () => {
       ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
     // Connections at hand: one that had to be opened now would carry no statement.
     await Promise.all(Array.from({ length: 8 }, () => owner.events()));
-    proxy.loseAnswers();
+    proxy.loseResponses();
     expect((await send()).status).toBe(503);
     expect(await handoffSizes(direct.database)).toEqual([5]);
     proxy.heal();
@@ -54,8 +54,8 @@ describe('deliveries leased to a node that never got the response', () => {
   test('are made if the node claimed them', async () => {
     const owner = await newTenant(service);
     const { receiver } = await owner.connect();
-    // Not sooner: a claim of nothing whose answer is lost would be the last for now.
-    proxy.loseAnswersFrom('claimed unheard');
+    // Not sooner: a claim of nothing whose response is lost would be the last for now.
+    proxy.loseResponsesFrom('claimed unheard');
     const payload = { note: 'claimed unheard' };
     await recordBatch(direct.database, batch([event({ organization_id: owner.organization, payload })]));
     await eventually(

@@ -42,9 +42,13 @@ function serveBeside(service: TestService) {
 /** Records events on a node, which are handed to it. Returns their ids. */
 async function recordOn(platformUrl: string, owner: Tenant, count: number): Promise<string[]> {
   const body = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
-  const answer = await ask(`${platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
-  if (answer.status !== 201) throw new Error(answer.text);
-  return answer.body.data.map(({ id }: { id: string }) => id);
+  const response = await ask(`${platformUrl}/platform/events`, {
+    method: 'POST',
+    token: platformToken,
+    body,
+  });
+  if (response.status !== 201) throw new Error(response.text);
+  return response.body.data.map(({ id }: { id: string }) => id);
 }
 
 interface Stored {
@@ -85,7 +89,7 @@ describe('a running node that was declared dead', () => {
   test('starts again: its deliveries are attempted once more, and none is left behind', async () => {
     const owner = await newTenant(one);
     const standstill = new Standstill();
-    const { receiver } = await owner.connect(standstill.answering);
+    const { receiver } = await owner.connect(standstill.reply);
     const ids = await recordOn(one.platformUrl, owner, 40);
     await standstill.reached(one.platformUrl, receiver);
     // Together: the node releases what the dead left, too.
@@ -107,10 +111,10 @@ describe('when a node is killed', () => {
     const owner = await newTenant(one);
     const node = await serveBeside(one);
     const standstill = new Standstill();
-    const answered: string[] = [];
+    const acknowledged: string[] = [];
     const { receiver } = await owner.connect((response: ServerResponse, request: Received) => {
-      if (answered.length === 3) return standstill.answering(response);
-      answered.push(request.envelope.id);
+      if (acknowledged.length === 3) return standstill.reply(response);
+      acknowledged.push(request.envelope.id);
       response.end();
     });
     const ids = await recordOn(node.platformUrl, owner, 40);
@@ -129,12 +133,12 @@ describe('when a node is killed', () => {
     await receiver.deliveries.nth(before.length + 37);
     const rows = await eventually(() => stored(owner), succeeded(40));
     expect(rows.map(({ event_id: id }) => id).sort()).toEqual([...ids].sort());
-    // What was never answered counts for nothing: each needed one attempt.
+    // What never got a response counts for nothing: each needed one attempt.
     expect(rows.every(({ attempts }) => attempts === 1)).toBe(true);
     // What was settled stays as it was, although it was handed to the node together with the rest.
     expect(rows).toEqual(expect.arrayContaining(settled));
     const after = idsOf(receiver.deliveries.all.slice(before.length));
-    expect([...answered, ...after].sort()).toEqual([...ids].sort());
+    expect([...acknowledged, ...after].sort()).toEqual([...ids].sort());
     expect(ids).toEqual(expect.arrayContaining(before));
     expect(await handoffSizes(one.database)).toEqual([]);
   });
@@ -158,7 +162,7 @@ describe('two nodes on one database', () => {
     async (_, method, body, end) => {
       const owner = await newTenant(one);
       const standstill = new Standstill();
-      const { receiver, webhook } = await owner.connect(standstill.answering);
+      const { receiver, webhook } = await owner.connect(standstill.reply);
       await recordOn(other.platformUrl, owner, 60);
       const onTheWire = await standstill.reached(other.platformUrl, receiver);
       const { status } = await owner.ask(method, `/v1/webhooks/${webhook.id}`, body ? { body } : {});
@@ -195,7 +199,7 @@ describe('SIGTERM', () => {
     const owner = await newTenant(service);
     const node = await serveBeside(service);
     const standstill = new Standstill();
-    const { receiver, webhook } = await owner.connect(standstill.answering);
+    const { receiver, webhook } = await owner.connect(standstill.reply);
     await recordOn(node.platformUrl, owner, 40);
     const onTheWire = await standstill.reached(node.platformUrl, receiver);
 

@@ -69,7 +69,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     setLimits(low);
     const owner = await newTenant(service);
     const standstill = new Standstill();
-    const { receiver, webhook } = await owner.connect(standstill.answering);
+    const { receiver, webhook } = await owner.connect(standstill.reply);
     const recorded: { id: string }[] = [];
     for (let n = 0; n < 2; n += 1) recorded.push(...(await record(service, ...manyEvents(owner, size))));
     const onTheWire = await standstill.reached(service.platformUrl, receiver);

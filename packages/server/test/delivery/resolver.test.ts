@@ -5,7 +5,7 @@ import { createResolver } from '../../src/sending/resolver.js';
 
 const typeA = 1;
 
-/** A name server on loopback that answers 203.0.113.7 for every name it knows and is not silent about. */
+/** A name server on loopback that returns 203.0.113.7 for every name it knows and is not silent about. */
 async function startNameServer(
   isSilent: (name: string) => boolean,
   isKnown: (name: string) => boolean = () => true,

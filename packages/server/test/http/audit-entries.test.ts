@@ -31,8 +31,8 @@ async function entryOf(
   const before = (await entries()).length;
   const headers = { 'x-request-id': `request-${before}.${method}` };
   const more = { headers, ...(body !== undefined && { body }) };
-  const answer = await tenant.ask(method, `/v1/webhooks/${webhook.id}${path}`, more);
-  expect(answer.status, answer.text).toBeLessThan(300);
+  const response = await tenant.ask(method, `/v1/webhooks/${webhook.id}${path}`, more);
+  expect(response.status, response.text).toBeLessThan(300);
   const added = (await entries()).slice(before);
   expect(added).toHaveLength(1);
   expect(added[0]).toMatchObject({
@@ -218,8 +218,8 @@ describe('every change leaves one entry', () => {
 describe('no entry is left', () => {
   const refused = async (method: string, path: string, status: number, body?: unknown) => {
     const before = await entries();
-    const answer = await tenant.ask(method, path, body === undefined ? {} : { body });
-    expect(answer.status, answer.text).toBe(status);
+    const response = await tenant.ask(method, path, body === undefined ? {} : { body });
+    expect(response.status, response.text).toBe(status);
     expect(await entries()).toEqual(before);
   };
 
@@ -267,8 +267,8 @@ describe('no entry is left', () => {
       await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['task.created'] });
       response.writeHead(200).end();
     };
-    const answer = await tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body: { url: moved.url } });
-    expect(answer.status).toBe(409);
+    const response = await tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body: { url: moved.url } });
+    expect(response.status).toBe(409);
     expect(await actions()).toEqual(['webhook.created', 'webhook.updated']);
   });
 

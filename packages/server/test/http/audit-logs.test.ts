@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/domain/token.js';
 import { writeAudit } from '../../src/storage/audit.js';
 import { auditEntry } from '../support/audit.js';
-import { type Answer, ask } from '../support/client.js';
+import { type ApiResponse, ask } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';
 import { readOperations } from '../support/operations.js';
 import { startTestService } from '../support/service.js';
@@ -31,7 +31,7 @@ async function write(...some: Parameters<typeof auditEntry>[0][]): Promise<void>
   }
 }
 
-const list = (query = '', by = tenant): Promise<Answer> => by.ask('GET', `/v1/audit-logs${query}`);
+const list = (query = '', by = tenant): Promise<ApiResponse> => by.ask('GET', `/v1/audit-logs${query}`);
 async function page(query = '', by = tenant): Promise<Page> {
   const { status, text, body } = await list(query, by);
   expect(status, text).toBe(200);
@@ -69,11 +69,11 @@ it('responds as documented', async () => {
   const operation = (await readOperations(service.publicUrl)).find(({ path }) => path === '/v1/audit-logs')!;
   expect(operation.scopes).toEqual(['audit:read']);
   const conformance = await Conformance.of(service.publicUrl);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     ['', '?limit=0', '?organization_id=ORG-else', '?cursor=x'].map((query) => list(query)),
   );
-  expect(answers.map(({ status }) => status)).toEqual([200, 400, 403, 400]);
-  for (const answer of answers) conformance.check(operation, answer);
+  expect(responses.map(({ status }) => status)).toEqual([200, 400, 403, 400]);
+  for (const response of responses) conformance.check(operation, response);
 });
 
 describe('filters', () => {
@@ -198,8 +198,8 @@ describe('pages', () => {
   it('refuse cursors of the event stream', async () => {
     const both = await newTenant(service, { scopes, expires_at: auditor.expires_at });
     const events = await both.ask('GET', `/v1/events?order=asc&organization_id=${both.organization}`);
-    const answer = await list(`?order=asc&cursor=${events.body.meta.cursor}`, both);
-    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_cursor']);
+    const response = await list(`?order=asc&cursor=${events.body.meta.cursor}`, both);
+    expect([response.status, response.body.code]).toEqual([400, 'invalid_cursor']);
   });
 });
 

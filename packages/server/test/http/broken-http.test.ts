@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ask } from '../support/client.js';
-import { openSocket, type RawAnswer, readToEnd, sendRaw } from '../support/raw-http.js';
+import { openSocket, type RawResponse, readToEnd, sendRaw } from '../support/raw-http.js';
 import { sharedService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
 
@@ -12,7 +12,7 @@ const listeners = [
   ['platform', service.platformUrl],
 ] as const;
 
-function expectProblem({ headers, body, status }: RawAnswer, expected: number): void {
+function expectProblem({ headers, body, status }: RawResponse, expected: number): void {
   expect(status).toBe(expected);
   expect(headers['content-type']).toMatch(/^application\/problem\+json/);
   expect(body).toMatchObject({

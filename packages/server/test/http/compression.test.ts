@@ -20,16 +20,16 @@ interface Encoded {
   bytes: Buffer;
 }
 
-/** A request whose answer is left as it came over the wire. */
+/** A request whose response is left as it came over the wire. */
 async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Encoded> {
-  const answer = await request(`${service.publicUrl}${path}`, {
+  const response = await request(`${service.publicUrl}${path}`, {
     method: method as 'GET',
     headers: { authorization: `Bearer ${token}`, ...headers },
   });
   return {
-    status: answer.statusCode,
-    headers: answer.headers as Record<string, string | undefined>,
-    bytes: Buffer.from(await answer.body.arrayBuffer()),
+    status: response.statusCode,
+    headers: response.headers as Record<string, string | undefined>,
+    bytes: Buffer.from(await response.body.arrayBuffer()),
   };
 }
 
@@ -61,9 +61,9 @@ describe('a response over 1 KiB', () => {
     ['gzip is declined', { 'accept-encoding': 'gzip;q=0' }],
     ['something unknown is accepted', { 'accept-encoding': 'compress, zzz' }],
   ])('is not compressed if %s', async (_what, headers: Record<string, string>) => {
-    const answer = await get(one(), headers);
-    expect(answer.headers['content-encoding']).toBeUndefined();
-    expect(JSON.parse(answer.bytes.toString()).data.id).toBe(large);
+    const response = await get(one(), headers);
+    expect(response.headers['content-encoding']).toBeUndefined();
+    expect(JSON.parse(response.bytes.toString()).data.id).toBe(large);
   });
 
   it('varies by Accept-Encoding, compressed or not', async () => {
@@ -108,16 +108,16 @@ describe('a strong ETag', () => {
     async (encoding) => {
       const { etag = '' } = (await get(one(), { 'accept-encoding': encoding })).headers;
       for (const accepted of ['identity', 'gzip', 'br']) {
-        const answer = await get(one(), { 'accept-encoding': accepted, 'if-none-match': etag });
-        expect([answer.status, answer.headers.etag, answer.bytes.length]).toEqual([304, etag, 0]);
-        expect(answer.headers['content-length']).toBeUndefined();
+        const response = await get(one(), { 'accept-encoding': accepted, 'if-none-match': etag });
+        expect([response.status, response.headers.etag, response.bytes.length]).toEqual([304, etag, 0]);
+        expect(response.headers['content-length']).toBeUndefined();
       }
     },
   );
 
   it('of another event gives the event, even with the name of an encoding', async () => {
-    const answer = await get(one(), { 'accept-encoding': 'gzip', 'if-none-match': '"another-gzip"' });
-    expect(answer.status).toBe(200);
+    const response = await get(one(), { 'accept-encoding': 'gzip', 'if-none-match': '"another-gzip"' });
+    expect(response.status).toBe(200);
   });
 });
 

@@ -54,9 +54,9 @@ describe('GET /', () => {
     'text/*',
   ])('leads a browser to the console, for Accept: %s', async (accept) => {
     const headers = { accept };
-    const answer = await ask(url, { headers });
-    expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console']);
-    expect(answer.headers.get('vary')).toMatch(/accept/i);
+    const response = await ask(url, { headers });
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/console']);
+    expect(response.headers.get('vary')).toMatch(/accept/i);
   });
 
   it.each([
@@ -130,10 +130,10 @@ describe('the console', () => {
     expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(plain.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     for (const encoding of ['br', 'gzip']) {
-      const answer = await ask(path, { headers: { 'accept-encoding': encoding } });
-      expect(answer.text).toBe(script);
-      expect(answer.headers.get('content-encoding')).toBe(encoding);
-      const again = await ask(path, { headers: { 'if-none-match': answer.headers.get('etag')! } });
+      const response = await ask(path, { headers: { 'accept-encoding': encoding } });
+      expect(response.text).toBe(script);
+      expect(response.headers.get('content-encoding')).toBe(encoding);
+      const again = await ask(path, { headers: { 'if-none-match': response.headers.get('etag')! } });
       expect([again.status, again.text]).toEqual([304, '']);
     }
   });

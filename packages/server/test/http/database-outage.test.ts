@@ -6,7 +6,7 @@ import { scopes } from '../../src/domain/token.js';
 import { migrateWhenReachable } from '../../src/readiness.js';
 import { Database, databaseLimits } from '../../src/storage/database.js';
 import { afterFile } from '../support/cleanup.js';
-import { type Answer, ask, event } from '../support/client.js';
+import { type ApiResponse, ask, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { Log } from '../support/log.js';
 import { exampleOf, readOperations, urlOf } from '../support/operations.js';
@@ -50,11 +50,11 @@ async function untilReady(url = service.publicUrl): Promise<void> {
   );
 }
 
-function expectUnavailable(answer: Answer): void {
-  expect([answer.status, answer.body?.code], answer.text).toEqual([503, 'unavailable']);
-  expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(answer.text).not.toMatch(/select |insert |\bECONN|\.js:|\.ts:|127\.0\.0\.1|posthorn\./i);
+function expectUnavailable(response: ApiResponse): void {
+  expect([response.status, response.body?.code], response.text).toEqual([503, 'unavailable']);
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(response.text).not.toMatch(/select |insert |\bECONN|\.js:|\.ts:|127\.0\.0\.1|posthorn\./i);
 }
 
 /**
@@ -62,7 +62,7 @@ function expectUnavailable(answer: Answer): void {
  * over before a few requests that do not need the database, one after the other, the first of which starts halfway
  * through that round. Load delays them as well, and the first round starts when the service gets to the request.
  */
-async function inTime(request: Promise<Answer>): Promise<Answer> {
+async function inTime(request: Promise<ApiResponse>): Promise<ApiResponse> {
   const { connectMs, queryMs } = databaseLimits;
   const respond = () => ask(`${service.publicUrl}/healthz`);
   let isOver = false;
@@ -76,11 +76,11 @@ async function inTime(request: Promise<Answer>): Promise<Answer> {
       1.5 * (connectMs + queryMs),
     );
   });
-  const answer = await request;
+  const response = await request;
   await started;
   clearTimeout(timer);
   expect(isOver, 'the request waited for the database again').toBe(false);
-  return answer;
+  return response;
 }
 
 it('the time that a request waits for the database leaves half a second of the 5 s that it may take', () => {
@@ -168,17 +168,17 @@ describe('while the database refuses connections', () => {
 
 describe('a request whose database connection is cut', () => {
   it('is 503 with Retry-After, reading or recording', async () => {
-    const answers = await holdingEvents(async (untilWaiting) => {
+    const responses = await holdingEvents(async (untilWaiting) => {
       const requests = [inTime(list()), inTime(post())];
       await untilWaiting(2);
       proxy.cut();
       return Promise.all(requests);
     });
-    for (const answer of answers) expectUnavailable(answer);
+    for (const response of responses) expectUnavailable(response);
   });
 
   it('is 503 if the server closes the connection itself', async () => {
-    const answers = await holdingEvents(async (untilWaiting) => {
+    const responses = await holdingEvents(async (untilWaiting) => {
       const requests = [inTime(list()), inTime(post())];
       await untilWaiting(2);
       await real.database.query({
@@ -187,18 +187,18 @@ describe('a request whose database connection is cut', () => {
       });
       return Promise.all(requests);
     });
-    for (const answer of answers) expectUnavailable(answer);
+    for (const response of responses) expectUnavailable(response);
   });
 
   it('is 503 if the network goes silent', async () => {
     await list();
-    const answers = await holdingEvents(async (untilWaiting) => {
+    const responses = await holdingEvents(async (untilWaiting) => {
       const requests = [inTime(list()), inTime(post())];
       await untilWaiting(2);
       proxy.silence();
       return Promise.all(requests);
     });
-    for (const answer of answers) expectUnavailable(answer);
+    for (const response of responses) expectUnavailable(response);
   });
 });
 
@@ -211,14 +211,14 @@ describe('while the network to the database is silent', () => {
   it('each of many recording requests is 503 in time, including queued ones', async () => {
     proxy.silence();
     const started = Array.from({ length: 20 }, (_, index) => index);
-    const answers = await Promise.all(started.map(() => inTime(post())));
-    for (const answer of answers) expectUnavailable(answer);
+    const responses = await Promise.all(started.map(() => inTime(post())));
+    for (const response of responses) expectUnavailable(response);
   });
 
   it('each of many reading requests is 503 in time', async () => {
     proxy.silence();
-    for (const answer of await Promise.all(Array.from({ length: 20 }, () => inTime(list()))))
-      expectUnavailable(answer);
+    for (const response of await Promise.all(Array.from({ length: 20 }, () => inTime(list()))))
+      expectUnavailable(response);
     expectUnavailable(await inTime(readyz()));
   });
 });
@@ -244,15 +244,15 @@ describe('every endpoint, with a cached token', async () => {
     await Promise.all(
       requests.flat().map(async ({ url, bearer, operation }) => {
         const example = exampleOf(operation);
-        const answer = await inTime(
+        const response = await inTime(
           ask(urlOf(url, operation, example), {
             ...{ method: operation.method, token: bearer, body: example.body },
           }),
         );
         const withoutDatabase = ['/healthz', '/v1/event-types', '/v1/token', '/metrics'];
         const needsDatabase = !withoutDatabase.includes(operation.path);
-        if (needsDatabase) expectUnavailable(answer);
-        else expect(answer.status, operation.name).toBe(200);
+        if (needsDatabase) expectUnavailable(response);
+        else expect(response.status, operation.name).toBe(200);
       }),
     );
   });

@@ -152,7 +152,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { webhook: quick } = await tenant.connect();
-    const { receiver, webhook: slow } = await tenant.connect(held.answering);
+    const { receiver, webhook: slow } = await tenant.connect(held.reply);
     const event = await tenant.record();
     await tenant.record();
     // The requests for the two events can arrive in any order.

@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Answering,
-  babbles,
-  hangs,
-  resets,
-  startReceiver,
-  switchesProtocols,
-} from '../support/receiver.js';
+import { babbles, hangs, type Reply, resets, startReceiver, switchesProtocols } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
@@ -17,16 +10,16 @@ const service = await startTestService({
 const detailOf = (tenant: Tenant, { webhook_id, id }: { webhook_id: string; id: string }) =>
   tenant.data('GET', `/v1/webhooks/${webhook_id}/deliveries/${id}`);
 
-async function failedWith(answering: Answering, fields: Record<string, unknown> = {}) {
+async function failedWith(reply: Reply, fields: Record<string, unknown> = {}) {
   const tenant = await newTenant(service);
-  const { receiver, webhook } = await tenant.connect(answering, fields);
+  const { receiver, webhook } = await tenant.connect(reply, fields);
   const event = await tenant.record();
   const [delivery] = await tenant.settled(webhook);
   return { tenant, receiver, webhook, event, detail: await detailOf(tenant, delivery) };
 }
 
 describe.concurrent('a failed attempt', () => {
-  it.each<[string, Answering, string, string]>([
+  it.each<[string, Reply, string, string]>([
     ['closes the connection', resets, 'was closed before a response arrived', 'Check whether the receiver'],
     ['does not speak HTTP', babbles, 'was not HTTP/1.1', 'Check that the port'],
     [
@@ -43,8 +36,8 @@ describe.concurrent('a failed attempt', () => {
       'its response begins "out of luck"',
       'Look at its logs',
     ],
-  ])('of a receiver that %s says what happened and what to do', async (_name, answering, detail, remedy) => {
-    const [attempt] = (await failedWith(answering)).detail.attempt_log;
+  ])('of a receiver that %s says what happened and what to do', async (_name, reply, detail, remedy) => {
+    const [attempt] = (await failedWith(reply)).detail.attempt_log;
     expect(attempt.error_detail).toContain(detail);
     expect(attempt.remedy).toContain(remedy);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Answering, babbles, Held, type Received, resets, startReceiver } from '../support/receiver.js';
+import { babbles, Held, type Received, type Reply, resets, startReceiver } from '../support/receiver.js';
 import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
@@ -23,14 +23,14 @@ async function attempted(tenant: Tenant, webhook: { id: string }, attempts: numb
   return delivery;
 }
 
-/** One event, attempted as often as there are answers. */
-async function deliveredWith(...answers: Answering[]) {
+/** One event, attempted as often as there are replies. */
+async function deliveredWith(...replies: Reply[]) {
   const tenant = await newTenant(service);
-  const { receiver, webhook } = await tenant.connect(answers[0]);
+  const { receiver, webhook } = await tenant.connect(replies[0]);
   const event = await tenant.record();
   let delivery = await attempted(tenant, webhook, 1);
-  for (const [index, answering] of answers.slice(1).entries()) {
-    receiver.onDelivery = answering;
+  for (const [index, reply] of replies.slice(1).entries()) {
+    receiver.onDelivery = reply;
     await tenant.bringForward(webhook);
     delivery = await attempted(tenant, webhook, index + 2);
   }
@@ -113,11 +113,11 @@ describe.concurrent('a delivery in the list', () => {
     }
   });
 
-  it.each<[string, string, Answering]>([
+  it.each<[string, string, Reply]>([
     ['breaks the connection off', 'reset', resets],
     ['does not speak HTTP', 'protocol', babbles],
-  ])('of a receiver that %s has no http_status, and the error %s', async (_name, error, answering) => {
-    const { delivery } = await deliveredWith(answering);
+  ])('of a receiver that %s has no http_status, and the error %s', async (_name, error, reply) => {
+    const { delivery } = await deliveredWith(reply);
     expect(delivery).toMatchObject({ status: 'failed', http_status: null, error });
     expect(delivery.duration_ms).toEqual(expect.any(Number));
   });
@@ -141,7 +141,7 @@ describe.concurrent('a delivery in the list', () => {
   it('appears with its first attempt', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
-    const { receiver, webhook } = await tenant.connect(held.answering);
+    const { receiver, webhook } = await tenant.connect(held.reply);
     await tenant.record();
     await receiver.deliveries.nth(1);
     expect(await tenant.deliveries(webhook)).toEqual([]);
@@ -153,7 +153,7 @@ describe.concurrent('a delivery in the list', () => {
   it('stays unchanged while its next attempt is in flight', async () => {
     const { tenant, receiver, webhook, delivery } = await deliveredWith(500);
     const held = new Held();
-    receiver.onDelivery = held.answering;
+    receiver.onDelivery = held.reply;
     await tenant.bringForward(webhook);
     await receiver.deliveries.nth(2);
     const [during] = await tenant.deliveries(webhook, '?status=failed');
@@ -354,12 +354,12 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     const { tenant, webhook } = await withHistory();
     const { webhook: other } = await tenant.connect();
     const { cursor } = (await listOf(tenant, webhook, '?limit=1&status=failed')).body.meta;
-    for (const answer of [
+    for (const response of [
       await listOf(tenant, webhook, `?cursor=${cursor}`),
       await listOf(tenant, webhook, `?cursor=${cursor}&status=success`),
       await listOf(tenant, other, `?cursor=${cursor}&status=failed`),
     ]) {
-      expect([answer.status, answer.body.code]).toEqual([400, 'invalid_cursor']);
+      expect([response.status, response.body.code]).toEqual([400, 'invalid_cursor']);
     }
     expect((await listOf(tenant, webhook, `?cursor=${cursor}&status=failed&limit=50`)).status).toBe(200);
   });
@@ -409,11 +409,11 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
     expect(delivery.status).toBe('success');
   });
 
-  it.each<[string, Answering, Record<string, unknown>]>([
+  it.each<[string, Reply, Record<string, unknown>]>([
     ['status', { status: 500, body: 'no' }, { http_status: 500, error: null, response: 'no' }],
     ['error', resets, { http_status: null, error: 'reset', response: null }],
-  ])('keeps the %s of the last attempt if the webhook was disabled', async (_what, answering, outcome) => {
-    const { tenant, webhook, delivery } = await deliveredWith(answering, answering);
+  ])('keeps the %s of the last attempt if the webhook was disabled', async (_what, reply, outcome) => {
+    const { tenant, webhook, delivery } = await deliveredWith(reply, reply);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
     const detail = await detailOf(tenant, webhook, delivery);
     expect(detail).toMatchObject({ status: 'failed', error: 'disabled', attempts: 2 });

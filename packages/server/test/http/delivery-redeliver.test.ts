@@ -1,6 +1,6 @@
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it } from 'vitest';
-import { type Answering, Held, startReceiver } from '../support/receiver.js';
+import { Held, type Reply, startReceiver } from '../support/receiver.js';
 import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
@@ -9,9 +9,9 @@ const service = await sharedService();
 const redeliver = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
   tenant.ask('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`);
 
-async function delivered(answering: Answering = 200) {
+async function delivered(reply: Reply = 200) {
   const tenant = await newTenant(service);
-  const { receiver, webhook } = await tenant.connect(answering);
+  const { receiver, webhook } = await tenant.connect(reply);
   const event = await tenant.record();
   const [delivery] = await tenant.settled(webhook);
   return { tenant, receiver, webhook, event, delivery };
@@ -64,7 +64,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
   it('of one whose attempt is in flight is that one, and makes no second', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
-    const { receiver, webhook } = await tenant.connect(held.answering);
+    const { receiver, webhook } = await tenant.connect(held.reply);
     await tenant.record();
     const { headers } = await receiver.deliveries.nth(1);
     const id = String(headers['x-service-delivery']);
@@ -114,9 +114,9 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     const { tenant, receiver, webhook, delivery } = await delivered();
     receiver.onVerification = 500;
     expect((await move(tenant, webhook.id)).status).toBe(status);
-    const answer = await redeliver(tenant, webhook, delivery);
-    expect([answer.status, answer.body.code]).toEqual([409, 'webhook_not_active']);
-    expect(answer.body.detail).toMatch(
+    const response = await redeliver(tenant, webhook, delivery);
+    expect([response.status, response.body.code]).toEqual([409, 'webhook_not_active']);
+    expect(response.body.detail).toMatch(
       status === 'unverified' ? /Verify it first\.$/ : /Activate it first\.$/,
     );
     expect(await tenant.webhooksOf({ id: delivery.event_id })).toEqual([webhook.id]);

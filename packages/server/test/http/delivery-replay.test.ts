@@ -14,10 +14,10 @@ const replay = (tenant: Tenant, webhook: { id: string }, body: Record<string, un
 
 /** Starts a replay and waits until it has queued everything. */
 async function replayed(tenant: Tenant, webhook: { id: string }, body: Record<string, unknown> = always) {
-  const { status, text, body: answer } = await replay(tenant, webhook, body);
+  const { status, text, body: created } = await replay(tenant, webhook, body);
   if (status !== 202) throw new Error(text);
   return eventually(
-    () => tenant.data('GET', `/v1/webhooks/${webhook.id}/replays/${answer.data.id}`),
+    () => tenant.data('GET', `/v1/webhooks/${webhook.id}/replays/${created.data.id}`),
     (job) => job.status !== 'running',
   );
 }
@@ -293,8 +293,8 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     receiver.onVerification = 500;
     if (status === 'disabled') await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status });
     else await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
-    const answer = await replay(tenant, webhook);
-    expect([answer.status, answer.body.code]).toEqual([409, 'webhook_not_active']);
+    const response = await replay(tenant, webhook);
+    expect([response.status, response.body.code]).toEqual([409, 'webhook_not_active']);
   });
 
   it('can name a type that the webhook subscribes to and that is no longer in the catalogue', async () => {
@@ -336,9 +336,9 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
   ])('is 422 for %s', async (_name, body, pointers) => {
     unused ??= withPast();
     const { tenant, webhook } = await unused;
-    const answer = await replay(tenant, webhook, body);
-    expect(answer.status).toBe(422);
-    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(pointers);
+    const response = await replay(tenant, webhook, body);
+    expect(response.status).toBe(422);
+    expect(response.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(pointers);
   });
 });
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Ask, ask, event, record } from '../support/client.js';
-import { openSocket, parseAnswer, readToEnd, sendRaw } from '../support/raw-http.js';
+import { type ApiResponse, type Ask, ask, event, record } from '../support/client.js';
+import { openSocket, parseResponse, readToEnd, sendRaw } from '../support/raw-http.js';
 import { makeToken, platformToken, sharedService, type TestService } from '../support/service.js';
 
 let service: TestService;
@@ -19,12 +19,12 @@ const post = (options: Ask, query = '') =>
 
 const json = { 'content-type': 'application/json' };
 
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect([answer.status, answer.body?.code], answer.text).toEqual([status, code]);
+function expectProblem(response: ApiResponse, status: number, code: string): void {
+  expect([response.status, response.body?.code], response.text).toEqual([status, code]);
 }
 
 /** What every error has, wherever it comes from. */
-function expectWellFormed({ status, headers, body }: Answer, path: string): void {
+function expectWellFormed({ status, headers, body }: ApiResponse, path: string): void {
   expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -48,7 +48,7 @@ function expectWellFormed({ status, headers, body }: Answer, path: string): void
 }
 
 describe('every error is application/problem+json with all its fields', () => {
-  it.each<[string, number, () => Promise<Answer>, string]>([
+  it.each<[string, number, () => Promise<ApiResponse>, string]>([
     ['an unknown path', 404, () => ask(`${service.publicUrl}/nowhere`), '/nowhere'],
     [
       'an unknown path on the platform listener',
@@ -72,9 +72,9 @@ describe('every error is application/problem+json with all its fields', () => {
       '/v1/events/%ZZ',
     ],
   ])('%s: %i', async (_what, status, send, path) => {
-    const answer = await send();
-    expect(answer.status).toBe(status);
-    expectWellFormed(answer, path);
+    const response = await send();
+    expect(response.status).toBe(status);
+    expectWellFormed(response, path);
   });
 });
 
@@ -127,22 +127,22 @@ describe('checks are made in the documented order', () => {
   });
 
   it('fields before the id in the path', async () => {
-    const answer = await ask(`${service.publicUrl}/v1/events/EVT-unknown?x=1`, { token });
-    expectProblem(answer, 400, 'invalid_parameter');
+    const response = await ask(`${service.publicUrl}/v1/events/EVT-unknown?x=1`, { token });
+    expectProblem(response, 400, 'invalid_parameter');
   });
 
   it('organization before workspace', async () => {
     const bound = await makeToken(service.database, { workspace_id: 'WS-1' });
-    const answer = await list('organization_id=ORG-other&workspace_id=WS-2', { token: bound });
-    expectProblem(answer, 403, 'organization_forbidden');
+    const response = await list('organization_id=ORG-other&workspace_id=WS-2', { token: bound });
+    expectProblem(response, 403, 'organization_forbidden');
   });
 });
 
 describe('a query string', () => {
   const faultsOf = async (query: string) => {
-    const answer = await list(query);
-    expectProblem(answer, 400, 'invalid_parameter');
-    return answer.body.errors as { parameter: string; code: string }[];
+    const response = await list(query);
+    expectProblem(response, 400, 'invalid_parameter');
+    return response.body.errors as { parameter: string; code: string }[];
   };
 
   it('without organization_id is 400', async () => {
@@ -224,8 +224,8 @@ describe('a query string', () => {
   it.each(['/healthz', '/readyz', '/v1/event-types'])(
     'is refused on %s, which accepts none',
     async (path) => {
-      const answer = await ask(`${service.publicUrl}${path}?x=1`, { token });
-      expectProblem(answer, 400, 'invalid_parameter');
+      const response = await ask(`${service.publicUrl}${path}?x=1`, { token });
+      expectProblem(response, 400, 'invalid_parameter');
     },
   );
 });
@@ -284,8 +284,8 @@ describe('a body', () => {
     'junk',
     '*/*',
   ])('sent as %s is 415', async (type) => {
-    const answer = await post({ raw: '{}', headers: { 'content-type': type } });
-    expectProblem(answer, 415, 'unsupported_media_type');
+    const response = await post({ raw: '{}', headers: { 'content-type': type } });
+    expectProblem(response, 415, 'unsupported_media_type');
   });
 
   it('without a Content-Type is 415', async () => {
@@ -307,15 +307,15 @@ describe('a body', () => {
   it.each(['gzip', 'br', 'deflate', 'zstd', 'nonsense'])(
     'with Content-Encoding %s is 415',
     async (encoding) => {
-      const answer = await post({ raw: '{}', headers: { ...json, 'content-encoding': encoding } });
-      expectProblem(answer, 415, 'unsupported_media_type');
-      expect(answer.headers.get('accept-encoding')).toBe('identity');
+      const response = await post({ raw: '{}', headers: { ...json, 'content-encoding': encoding } });
+      expectProblem(response, 415, 'unsupported_media_type');
+      expect(response.headers.get('accept-encoding')).toBe('identity');
     },
   );
 
   it('with Content-Encoding identity is accepted', async () => {
-    const answer = await post({ raw: '{}', headers: { ...json, 'content-encoding': 'identity' } });
-    expectProblem(answer, 422, 'invalid_body');
+    const response = await post({ raw: '{}', headers: { ...json, 'content-encoding': 'identity' } });
+    expectProblem(response, 422, 'invalid_body');
   });
 
   it('of more than 8 MiB is 413 on the platform listener, and of exactly 8 MiB is accepted', async () => {
@@ -337,7 +337,7 @@ describe('a body', () => {
       ),
       Buffer.from('0\r\n\r\n'),
     ]);
-    const answer = await sendRaw(
+    const response = await sendRaw(
       service.platformUrl,
       Buffer.concat([
         Buffer.from(
@@ -347,7 +347,7 @@ describe('a body', () => {
         chunked,
       ]),
     );
-    expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large']);
+    expect([response.status, response.body.code]).toEqual([413, 'body_too_large']);
   });
 
   it.each([
@@ -367,7 +367,7 @@ describe('a body', () => {
     });
     const all = readToEnd(socket);
     socket.resume();
-    expect(parseAnswer(await all).status).toBe(status);
+    expect(parseResponse(await all).status).toBe(status);
   });
 
   it('that never comes does not keep a refused connection open', async () => {
@@ -398,9 +398,9 @@ describe('a body', () => {
 describe('X-Request-Id', () => {
   const idFor = async (given?: string) => {
     const headers: Record<string, string> = given === undefined ? {} : { 'x-request-id': given };
-    const answer = await list('limit=0', { headers });
-    const id = answer.headers.get('x-request-id');
-    expect(answer.body.request_id).toBe(id);
+    const response = await list('limit=0', { headers });
+    const id = response.headers.get('x-request-id');
+    expect(response.body.request_id).toBe(id);
     return id;
   };
 

@@ -85,10 +85,10 @@ describe('the ETag of an event', () => {
     ['its weak form', (etag: string) => `W/${etag}`],
   ])('in If-None-Match as %s gives 304 without a body', async (_form, header) => {
     const etag = (await get()).headers.get('etag')!;
-    const answer = await get({ headers: { 'if-none-match': header(etag) } });
-    expect(answer.status).toBe(304);
-    expect(answer.text).toBe('');
-    expect(answer.headers.get('etag')).toBe(etag);
+    const response = await get({ headers: { 'if-none-match': header(etag) } });
+    expect(response.status).toBe(304);
+    expect(response.text).toBe('');
+    expect(response.headers.get('etag')).toBe(etag);
   });
 
   it.each([
@@ -124,7 +124,7 @@ describe('HEAD mirrors GET', () => {
     const options = { token, headers: { 'x-request-id': requestId, ...headers } };
     const head = await ask(url, { ...options, method: 'HEAD' });
     const got = await ask(url, options);
-    // What is about the connection or the moment differs between any two answers.
+    // What is about the connection or the moment differs between any two responses.
     const passing = ['date', 'connection', 'keep-alive', 'transfer-encoding'];
     const comparable = ({ headers: all }: typeof got) =>
       Object.fromEntries([...all].filter(([name]) => !passing.includes(name)));
@@ -155,15 +155,15 @@ describe('events cannot be written through the public API', () => {
       '/v1/events/tail',
       '/v1/events?organization_id=x',
     ]) {
-      const answer = await sendRaw(
+      const response = await sendRaw(
         service.publicUrl,
         `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
           'Content-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}',
       );
-      expect(answer.status).toBe(405);
-      expect(answer.headers.allow).toBe('GET, HEAD');
-      expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
-      expect(answer.body).toMatchObject({ code: 'method_not_allowed', status: 405 });
+      expect(response.status).toBe(405);
+      expect(response.headers.allow).toBe('GET, HEAD');
+      expect(response.headers['content-type']).toMatch(/^application\/problem\+json/);
+      expect(response.body).toMatchObject({ code: 'method_not_allowed', status: 405 });
     }
   });
 

@@ -31,9 +31,9 @@ async function following<T>(
 }
 
 const ask400 = async (query: string, headers: Record<string, string> = {}) => {
-  const answer = await ask(`${service.publicUrl}/v1/events/tail${query}`, { token, headers });
-  expect(answer.status, answer.text).toBe(400);
-  return answer.body;
+  const response = await ask(`${service.publicUrl}/v1/events/tail${query}`, { token, headers });
+  expect(response.status, response.text).toBe(400);
+  return response.body;
 };
 
 describe('GET /v1/events/tail', () => {

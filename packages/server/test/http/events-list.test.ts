@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, ask, event, record } from '../support/client.js';
+import { type ApiResponse, ask, event, record } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 
 interface Recorded {
@@ -15,7 +15,7 @@ beforeAll(async () => {
   token = await makeToken(service.database);
 });
 
-function list(query: Record<string, string | number> = {}, bearer = token): Promise<Answer> {
+function list(query: Record<string, string | number> = {}, bearer = token): Promise<ApiResponse> {
   const search = new URLSearchParams({ organization_id: 'ORG-acme' });
   for (const [name, value] of Object.entries(query)) search.set(name, String(value));
   return ask(`${service.publicUrl}/v1/events?${search}`, { token: bearer });
@@ -429,7 +429,7 @@ describe('the cursor', () => {
       expect((await list({ ...query, cursor })).status).toBe(200);
     });
 
-    const refused = ({ status, body }: Answer) => {
+    const refused = ({ status, body }: ApiResponse) => {
       expect(status).toBe(400);
       expect(body.code).toBe('invalid_cursor');
       expect(body.errors).toMatchObject([{ parameter: 'cursor', code: 'invalid_cursor' }]);

@@ -56,7 +56,7 @@ interface Request {
   body?: Buffer | undefined;
 }
 
-interface Answer {
+interface RawResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
@@ -69,7 +69,7 @@ const decoders: Record<string, (bytes: Buffer) => Buffer> = {
 };
 
 /** Sends the path as it is; a stream that never ends is dropped once its headers are there. */
-async function send({ url, ...request }: Request): Promise<Answer> {
+async function send({ url, ...request }: Request): Promise<RawResponse> {
   const { statusCode, headers, body } = await agent.request({
     origin: url,
     ...(request as { method: 'GET'; path: string }),
@@ -81,16 +81,16 @@ async function send({ url, ...request }: Request): Promise<Answer> {
   return { status: statusCode, headers, text: String(decode ? decode(bytes) : bytes) };
 }
 
-function expectDocumented(request: Request, answer: Answer, statuses: string[]): void {
-  const what = `${request.method} ${request.path} → ${answer.status} ${answer.text.slice(0, 500)}`;
-  expect(answer.status, what).not.toBe(500);
-  expect(statuses, what).toContain(String(answer.status));
-  expect(answer.headers['x-request-id'], what).toMatch(/^[A-Za-z0-9._-]{8,128}$/);
-  if (answer.status < 400) return;
-  expect(answer.headers['content-type'], what).toMatch(/^application\/problem\+json/);
+function expectDocumented(request: Request, response: RawResponse, statuses: string[]): void {
+  const what = `${request.method} ${request.path} → ${response.status} ${response.text.slice(0, 500)}`;
+  expect(response.status, what).not.toBe(500);
+  expect(statuses, what).toContain(String(response.status));
+  expect(response.headers['x-request-id'], what).toMatch(/^[A-Za-z0-9._-]{8,128}$/);
+  if (response.status < 400) return;
+  expect(response.headers['content-type'], what).toMatch(/^application\/problem\+json/);
   if (request.method === 'HEAD') return;
-  const body = JSON.parse(answer.text);
-  expect(body, what).toMatchObject({ status: answer.status, request_id: answer.headers['x-request-id'] });
+  const body = JSON.parse(response.text);
+  expect(body, what).toMatchObject({ status: response.status, request_id: response.headers['x-request-id'] });
 }
 
 const text = fc.oneof(

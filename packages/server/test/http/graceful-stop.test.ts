@@ -5,7 +5,7 @@ import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { drainOnClose } from '../../src/web/drain.js';
 import { event } from '../support/client.js';
-import { openSocket, parseAnswer, readToEnd } from '../support/raw-http.js';
+import { openSocket, parseResponse, readToEnd } from '../support/raw-http.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
 
 /** Resolves when a listener of this process has the head of the next request. */
@@ -48,10 +48,10 @@ describe('when the service stops', () => {
     const stopped = service.stop();
     await untilRefused(service.platformUrl);
     socket.write(body.slice(10));
-    // The client asked to keep the connection; the answer is read to its end only because it is closed.
-    const answer = parseAnswer(await readToEnd(socket));
-    expect(answer.status).toBe(201);
-    expect(answer.body.data).toHaveLength(1);
+    // The client asked to keep the connection; the response is read to its end only because it is closed.
+    const response = parseResponse(await readToEnd(socket));
+    expect(response.status).toBe(201);
+    expect(response.body.data).toHaveLength(1);
     await stopped;
     await untilRefused(service.publicUrl);
   });
@@ -85,11 +85,11 @@ describe('when the service stops', () => {
     socket.write(`${body.slice(10)}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`);
     const bytes = await readToEnd(socket);
     const second = bytes.lastIndexOf('HTTP/1.1 ');
-    expect(parseAnswer(bytes.subarray(0, second)).status).toBe(201);
-    const answer = parseAnswer(bytes.subarray(second));
-    expect([answer.status, answer.body?.code]).toEqual([503, 'unavailable']);
-    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-    expect(answer.headers.connection).toBe('close');
+    expect(parseResponse(bytes.subarray(0, second)).status).toBe(201);
+    const response = parseResponse(bytes.subarray(second));
+    expect([response.status, response.body?.code]).toEqual([503, 'unavailable']);
+    expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
+    expect(response.headers.connection).toBe('close');
     await stopped;
   });
 
@@ -120,7 +120,7 @@ describe('while a listener drains', () => {
     const { app, socket } = await unfinished(600_000);
     const closed = app.close();
     socket.write('}');
-    expect(parseAnswer(await readToEnd(socket)).text).toBe('done');
+    expect(parseResponse(await readToEnd(socket)).text).toBe('done');
     await closed;
   });
 

@@ -18,8 +18,8 @@ describe('POSTHORN_EVENT_RETENTION', () => {
     const [delivery] = await tenant.settled(webhook, 1);
     const statuses = async () => {
       const paths = [`/v1/events/${id}`, `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`];
-      const answers = await Promise.all(paths.map((path) => tenant.ask('GET', path)));
-      return answers.map(({ status }) => status);
+      const responses = await Promise.all(paths.map((path) => tenant.ask('GET', path)));
+      return responses.map(({ status }) => status);
     };
     try {
       service.clock.stoppedAtMs = Date.parse(created_at) + retentionMs;

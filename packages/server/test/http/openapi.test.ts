@@ -142,13 +142,13 @@ describe.each([
 
     const send = async (options: Ask, change: Partial<ReturnType<typeof exampleOf>> = {}) => {
       const example = { ...exampleOf(operation), ...change };
-      const answer = await ask(urlOf(url, operation, example), {
+      const response = await ask(urlOf(url, operation, example), {
         ...{ method: operation.method, token: operation.isOpen ? undefined : token },
         ...(example.body !== undefined && { body: example.body }),
         ...options,
       });
-      conformance.check(operation, answer);
-      return answer;
+      conformance.check(operation, response);
+      return response;
     };
 
     it('responds to its own example as documented', async () => {
@@ -230,17 +230,17 @@ describe('real responses match the schemas of the document', async () => {
     ['GET /v1/event-types', '/v1/event-types', 200],
     ['GET /v1/events/tail', '/v1/events/tail?organization_id=ORG-demo', 200],
   ])('%s: %s is %i', async (name, path, status) => {
-    const answer = await ask(`${service.publicUrl}${path}`, { token: accessToken });
-    expect(answer.status).toBe(status);
-    conformance.check(operation(name), answer);
+    const response = await ask(`${service.publicUrl}${path}`, { token: accessToken });
+    expect(response.status).toBe(status);
+    conformance.check(operation(name), response);
   });
 
   it('an event that the client already has is just a 304', async () => {
-    const answer = await ask(`${service.publicUrl}/v1/events/${recorded!.id}`, {
+    const response = await ask(`${service.publicUrl}/v1/events/${recorded!.id}`, {
       ...{ token: accessToken, headers: { 'if-none-match': '*' } },
     });
-    expect(answer.status).toBe(304);
-    conformance.check(operation('GET /v1/events/{event_id}'), answer);
+    expect(response.status).toBe(304);
+    conformance.check(operation('GET /v1/events/{event_id}'), response);
   });
 });
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Ask, ask, event } from '../support/client.js';
+import { type ApiResponse, type Ask, ask, event } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 
 interface Recorded {
@@ -27,14 +27,14 @@ const post = (options: Ask) =>
 
 const postText = (raw: string, type = 'application/json') => post({ raw, headers: { 'content-type': type } });
 
-async function recorded(answer: Promise<Answer>): Promise<Recorded[]> {
-  const { status, text, body } = await answer;
+async function recorded(response: Promise<ApiResponse>): Promise<Recorded[]> {
+  const { status, text, body } = await response;
   expect(status, text).toBe(201);
   return body.data;
 }
 
-async function refused(answer: Promise<Answer>): Promise<Fault[]> {
-  const { status, text, body } = await answer;
+async function refused(response: Promise<ApiResponse>): Promise<Fault[]> {
+  const { status, text, body } = await response;
   expect([status, body?.code], text).toEqual([422, 'invalid_body']);
   return body.errors;
 }
@@ -66,10 +66,10 @@ describe('POST /platform/events', () => {
   it('records an array and responds in its order', async () => {
     const subject = freshSubject();
     const types = ['task.created', 'task.assigned', 'task.status_changed', 'task.created'];
-    const answered = await recorded(post({ body: types.map((type) => event({ type, subject })) }));
+    const returned = await recorded(post({ body: types.map((type) => event({ type, subject })) }));
     const listed = await read(`subject_id=${subject.id}&order=asc`);
     expect(listed.map(({ id, type }: { id: string; type: string }) => [id, type])).toEqual(
-      answered.map(({ id }, index) => [id, types[index]]),
+      returned.map(({ id }, index) => [id, types[index]]),
     );
   });
 
@@ -81,10 +81,10 @@ describe('POST /platform/events', () => {
     const subject = freshSubject();
     const types = ['task.created', 'task.assigned', 'task.status_changed'];
     const raw = types.map((type) => JSON.stringify(event({ type, subject }))).join(separator) + separator;
-    const answered = await recorded(postText(raw, 'application/x-ndjson'));
+    const returned = await recorded(postText(raw, 'application/x-ndjson'));
     const listed = await read(`subject_id=${subject.id}&order=asc`);
     expect(listed.map(({ id, type }: { id: string; type: string }) => [id, type])).toEqual(
-      answered.map(({ id }, index) => [id, types[index]]),
+      returned.map(({ id }, index) => [id, types[index]]),
     );
   });
 
@@ -93,8 +93,11 @@ describe('POST /platform/events', () => {
     const many = (count: number) => Array.from({ length: count }, () => event({ subject }));
     expect(await recorded(post({ body: many(1_000) }))).toHaveLength(1_000);
     const lines = many(1_001).map((one) => JSON.stringify(one));
-    for (const answer of [post({ body: many(1_001) }), postText(lines.join('\n'), 'application/x-ndjson')]) {
-      expect(await refused(answer)).toMatchObject([{ pointer: '', code: 'too_many_items' }]);
+    for (const response of [
+      post({ body: many(1_001) }),
+      postText(lines.join('\n'), 'application/x-ndjson'),
+    ]) {
+      expect(await refused(response)).toMatchObject([{ pointer: '', code: 'too_many_items' }]);
     }
     const text = 'select count(*) as count from posthorn.events where subject_id = $1';
     const { rows } = await service.database.query<{ count: number }>({ text, values: [subject.id] });
@@ -295,12 +298,12 @@ describe('a payload', () => {
   });
 
   it('that cannot be stored does not fail the requests recorded with it', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
         index % 4 === 3 ? withPayload(`{"a":${nested(50_000)},"a":1}`) : post({ body: event() }),
       ),
     );
-    const statuses = answers.map(({ status }) => status);
+    const statuses = responses.map(({ status }) => status);
     expect(statuses).toEqual(Array.from({ length: 12 }, (_, index) => (index % 4 === 3 ? 422 : 201)));
   });
 
@@ -344,9 +347,9 @@ describe('an idempotency_key', () => {
   it('next to new events in one request does not affect those', async () => {
     const idempotency_key = freshKey();
     const [known] = await recorded(post({ body: event({ idempotency_key }) }));
-    const answered = await recorded(post({ body: [event(), event({ idempotency_key }), event()] }));
-    expect(answered[1]).toEqual(known);
-    expect(new Set(answered.map(({ id }) => id)).size).toBe(3);
+    const returned = await recorded(post({ body: [event(), event({ idempotency_key }), event()] }));
+    expect(returned[1]).toEqual(known);
+    expect(new Set(returned.map(({ id }) => id)).size).toBe(3);
   });
 
   it('belongs to its organization', async () => {
@@ -366,17 +369,17 @@ describe('an idempotency_key', () => {
   it('sent many times at once records one event', async () => {
     const idempotency_key = freshKey();
     const subject = freshSubject();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 30 }, () => recorded(post({ body: event({ idempotency_key, subject }) }))),
     );
-    expect(new Set(answers.map(([one]) => one!.id)).size).toBe(1);
+    expect(new Set(responses.map(([one]) => one!.id)).size).toBe(1);
     expect(await read(`subject_id=${subject.id}`)).toHaveLength(1);
   });
 
   it('in batches that overlap in opposite orders neither deadlocks nor records twice', async () => {
     const batch = Array.from({ length: 20 }, freshKey);
     const subject = freshSubject();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 12 }, (_, index) => {
         const ordered = index % 2 === 0 ? batch : batch.toReversed();
         return recorded(
@@ -384,9 +387,9 @@ describe('an idempotency_key', () => {
         );
       }),
     );
-    for (const [index, answer] of answers.entries()) {
-      const ids = answer.map(({ id }) => id);
-      expect(index % 2 === 0 ? ids : ids.toReversed()).toEqual(answers[0]!.map(({ id }) => id));
+    for (const [index, response] of responses.entries()) {
+      const ids = response.map(({ id }) => id);
+      expect(index % 2 === 0 ? ids : ids.toReversed()).toEqual(responses[0]!.map(({ id }) => id));
     }
     expect(await read(`subject_id=${subject.id}`)).toHaveLength(20);
   });
@@ -430,24 +433,24 @@ describe('concurrent requests', () => {
       subscribe('http.server.request.start', count);
     });
     await holder.query('begin; lock table posthorn.events in access exclusive mode');
-    const answers = Array.from({ length: requests }, () => recorded(post({ body: [event(), event()] })));
+    const responses = Array.from({ length: requests }, () => recorded(post({ body: [event(), event()] })));
     await allArrived;
     await holder.query('rollback');
     await holder.end();
     // The ids of one transaction share their time and the first of their random characters.
-    const transactions = new Set((await Promise.all(answers)).flat().map(({ id }) => id.slice(0, 22)));
+    const transactions = new Set((await Promise.all(responses)).flat().map(({ id }) => id.slice(0, 22)));
     expect(transactions.size).toBeLessThanOrEqual(6);
   });
 
   it('each get the ids of their own events', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         const subject = { type: 'task', id: `TSK-mine-${index}` };
         const ids = await recorded(post({ body: [event({ subject }), event({ subject })] }));
         return { subject, ids: ids.map(({ id }) => id) };
       }),
     );
-    for (const { subject, ids } of answers) {
+    for (const { subject, ids } of responses) {
       const listed = await read(`subject_id=${subject.id}&order=asc`);
       expect(listed.map(({ id }: Recorded) => id)).toEqual(ids);
     }

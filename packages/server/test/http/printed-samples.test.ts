@@ -3,7 +3,7 @@ import type { Lifecycle } from '../../src/domain/lifecycle.js';
 import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { scopes } from '../../src/domain/token.js';
 import { countEvents } from '../../src/storage/event-counts.js';
-import { type Answer, ask, record } from '../support/client.js';
+import { type ApiResponse, ask, record } from '../support/client.js';
 import { resources } from '../support/lifecycle.js';
 import { exampleOf, type Operation, readDocument, readOperations, urlOf } from '../support/operations.js';
 import { startReceiver } from '../support/receiver.js';
@@ -23,7 +23,7 @@ const printed = {
   platform: await readOperations(service.platformUrl),
 };
 
-/** The good answer that an operation prints; undefined where it is not JSON. */
+/** The successful response that an operation prints; undefined where it is not JSON. */
 function sampleOf({ responses }: Operation): { status: number; body: Body } | undefined {
   for (const [status, { content }] of Object.entries(responses)) {
     const media = content?.['application/json'];
@@ -38,7 +38,7 @@ function send(
   operation: Operation,
   path: Record<string, string> = {},
   body: Record<string, unknown> = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const example = exampleOf(operation);
   const base = listener === 'public' ? service.publicUrl : service.platformUrl;
   const sent = example.body === undefined ? {} : { body: { ...(example.body as object), ...body } };
@@ -74,29 +74,29 @@ describe('responses printed in the reference of the public API are real', async 
   const ids = { webhook_id: webhook.id, delivery_id: delivery.id };
   const [recorded] = await tenant.events({ type: event.type });
   await countEvents(service.database);
-  const answers = new Map<string, Answer>([[creation.name, created]]);
+  const responses = new Map<string, ApiResponse>([[creation.name, created]]);
   for (const operation of printed.public.filter(({ name }) => name !== creation.name)) {
     const isLast = operation.method === 'DELETE' || operation.name === 'GET /v1/audit-logs';
     if (!sampleOf(operation) || isLast) continue;
-    const replay_id = answers.get('POST /v1/webhooks/{webhook_id}/replay')?.body.data.id ?? 'none';
+    const replay_id = responses.get('POST /v1/webhooks/{webhook_id}/replay')?.body.data.id ?? 'none';
     const isDelivered = operation.name.endsWith('/{event_id}/deliveries');
     const event_id = isDelivered ? delivery.event_id : recorded.id;
     const path = { ...ids, event_id, replay_id };
-    answers.set(operation.name, await send('public', operation, path));
+    responses.set(operation.name, await send('public', operation, path));
   }
   // The newest entry is then the one of a change.
   await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['invoice.paid'] });
   const audit = operationOf('GET /v1/audit-logs');
-  answers.set(audit.name, await send('public', audit));
+  responses.set(audit.name, await send('public', audit));
 
   const withSample = printed.public.filter((operation) => sampleOf(operation) !== undefined);
 
   it.each(withSample.map((operation) => [operation.name, operation] as const))('%s', (name, operation) => {
     const sample = sampleOf(operation)!;
-    const answer = answers.get(name)!;
+    const response = responses.get(name)!;
     // The newest event is a delivery's own; the one that the sample shows is further down.
-    const body = name === 'GET /v1/events' ? { ...answer.body, data: [recorded] } : answer.body;
-    expect(answer.status, answer.text).toBe(sample.status);
+    const body = name === 'GET /v1/events' ? { ...response.body, data: [recorded] } : response.body;
+    expect(response.status, response.text).toBe(sample.status);
     expect(keysOf(sample.body)).toEqual(keysOf(body));
     // A replay may be done by the time it is looked at.
     if (!name.includes('/replays/')) expect(sample.body.data?.status).toBe(body.data?.status);
@@ -164,33 +164,33 @@ describe('responses printed in the reference of the platform listener are real',
   it.each(resources)('POST /platform/%s', async (resource) => {
     const operation = operationOf(`POST /platform/${resource}`);
     const sample = sampleOf(operation)!;
-    const answer = await send('platform', operation);
-    expect(answer.status, answer.text).toBe(sample.status);
-    expect(masked(sample.body, sample.body.data.id)).toEqual(masked(answer.body, answer.body.data.id));
+    const response = await send('platform', operation);
+    expect(response.status, response.text).toBe(sample.status);
+    expect(masked(sample.body, sample.body.data.id)).toEqual(masked(response.body, response.body.data.id));
   });
 
   it.each(resources)('GET /platform/%s/{id}', async (resource, lifecycle) => {
     const operation = operationOf(`GET /platform/${resource}/{id}`);
     const sample = sampleOf(operation)!;
-    const answer = await send('platform', operation, {
+    const response = await send('platform', operation, {
       id: await bring(resource, lifecycle, lifecycle.creation.to),
     });
-    expect(masked(sample.body, sample.body.data.id)).toEqual(masked(answer.body, answer.body.data.id));
+    expect(masked(sample.body, sample.body.data.id)).toEqual(masked(response.body, response.body.data.id));
   });
 
   it.each(moves)('%s', async (name, { resource, lifecycle, from }) => {
     const operation = operationOf(name);
     const sample = sampleOf(operation)!;
-    const answer = await send('platform', operation, { id: await bring(resource, lifecycle, from) });
-    expect(answer.status, answer.text).toBe(sample.status);
-    expect(masked(sample.body, sample.body.data.id)).toEqual(masked(answer.body, answer.body.data.id));
+    const response = await send('platform', operation, { id: await bring(resource, lifecycle, from) });
+    expect(response.status, response.text).toBe(sample.status);
+    expect(masked(sample.body, sample.body.data.id)).toEqual(masked(response.body, response.body.data.id));
   });
 
   it.each(['POST /platform/events', 'GET /healthz', 'GET /readyz'])('%s', async (name) => {
     const sample = sampleOf(operationOf(name))!;
-    const answer = await send('platform', operationOf(name));
-    expect(answer.status, answer.text).toBe(sample.status);
-    expect(keysOf(sample.body)).toEqual(keysOf(answer.body));
+    const response = await send('platform', operationOf(name));
+    expect(response.status, response.text).toBe(sample.status);
+    expect(keysOf(sample.body)).toEqual(keysOf(response.body));
   });
 
   it('every resource has its table of moves', async () => {

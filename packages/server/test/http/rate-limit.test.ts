@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, ask, event, record } from '../support/client.js';
+import { type ApiResponse, ask, event, record } from '../support/client.js';
 import { readOperations } from '../support/operations.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 
@@ -21,16 +21,16 @@ describe('with limits set', () => {
     service.clock.stoppedAtMs = (service.clock.stoppedAtMs ?? 0) + ms;
   };
 
-  function expectLimited(answer: Answer, retryAfter: string): void {
-    expect([answer.status, answer.body?.code], answer.text).toEqual([429, 'rate_limited']);
-    expect(answer.headers.get('retry-after')).toBe(retryAfter);
-    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  function expectLimited(response: ApiResponse, retryAfter: string): void {
+    expect([response.status, response.body?.code], response.text).toEqual([429, 'rate_limited']);
+    expect(response.headers.get('retry-after')).toBe(retryAfter);
+    expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
   }
 
   it('every authenticated response has RateLimit-Policy and RateLimit', async () => {
-    const answer = await read();
-    expect(answer.headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
-    expect(answer.headers.get('ratelimit')).toBe('"reads";r=2;t=60');
+    const response = await read();
+    expect(response.headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
+    expect(response.headers.get('ratelimit')).toBe('"reads";r=2;t=60');
     advance(10_000);
     expect((await read()).headers.get('ratelimit')).toBe('"reads";r=1;t=50');
   });
@@ -40,8 +40,8 @@ describe('with limits set', () => {
     ['a foreign organization', '/v1/events?organization_id=ORG-other', 403],
     ['an unknown event', '/v1/events/x', 404],
   ])('responses to %s have them, too, and count', async (_what, path, status) => {
-    const answer = await read(token, path);
-    expect([answer.status, answer.headers.get('ratelimit')]).toEqual([status, '"reads";r=2;t=60']);
+    const response = await read(token, path);
+    expect([response.status, response.headers.get('ratelimit')]).toEqual([status, '"reads";r=2;t=60']);
   });
 
   it('a 304 has them and counts', async () => {
@@ -54,9 +54,9 @@ describe('with limits set', () => {
 
   it('the request after the last one is 429 with Retry-After, until the minute ends', async () => {
     for (const left of [2, 1, 0]) {
-      const answer = await read();
-      expect(answer.status).toBe(200);
-      expect(answer.headers.get('ratelimit')).toBe(`"reads";r=${left};t=60`);
+      const response = await read();
+      expect(response.status).toBe(200);
+      expect(response.headers.get('ratelimit')).toBe(`"reads";r=${left};t=60`);
     }
     const refused = await read();
     expectLimited(refused, '60');
@@ -72,8 +72,8 @@ describe('with limits set', () => {
     for (let count = 0; count < 4; count += 1) await read();
     expectLimited(await read(), '60');
     advance(-3_600_000);
-    const answer = await read();
-    expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, '"reads";r=2;t=60']);
+    const response = await read();
+    expect([response.status, response.headers.get('ratelimit')]).toEqual([200, '"reads";r=2;t=60']);
   });
 
   it('HEAD counts as a read', async () => {
@@ -108,15 +108,15 @@ describe('with limits set', () => {
 
   it('it is checked after the token: a revoked or unknown one is 401 and does not count', async () => {
     for (let count = 0; count < 5; count += 1) {
-      const answer = await read(`pht_${'x'.repeat(43)}`);
-      expect([answer.status, answer.headers.get('ratelimit')]).toEqual([401, null]);
+      const response = await read(`pht_${'x'.repeat(43)}`);
+      expect([response.status, response.headers.get('ratelimit')]).toEqual([401, null]);
     }
   });
 
   it('requests that need no token are not counted', async () => {
     for (let count = 0; count < 5; count += 1) {
-      const answer = await read(token, '/healthz');
-      expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, null]);
+      const response = await read(token, '/healthz');
+      expect([response.status, response.headers.get('ratelimit')]).toEqual([200, null]);
     }
     expect((await read(token, '/v1/nowhere')).headers.get('ratelimit')).toBeNull();
     expect((await read()).headers.get('ratelimit')).toBe('"reads";r=2;t=60');
@@ -124,10 +124,10 @@ describe('with limits set', () => {
 
   it('the platform listener has no limit', async () => {
     for (let count = 0; count < 5; count += 1) {
-      const answer = await ask(`${service.platformUrl}/platform/events`, {
+      const response = await ask(`${service.platformUrl}/platform/events`, {
         ...{ method: 'POST', token: platformToken, body: event() },
       });
-      expect([answer.status, answer.headers.get('ratelimit')]).toEqual([201, null]);
+      expect([response.status, response.headers.get('ratelimit')]).toEqual([201, null]);
     }
   });
 });

@@ -64,8 +64,8 @@ describe('guessing tokens', () => {
       );
       const socket = await openSocket(url);
       socket.write(requests.join(''));
-      const answers = (await readToEnd(socket)).toString().match(/HTTP\/1\.1 \d{3}/g);
-      expect(answers).toEqual(Array(100).fill('HTTP/1.1 401'));
+      const statusLines = (await readToEnd(socket)).toString().match(/HTTP\/1\.1 \d{3}/g);
+      expect(statusLines).toEqual(Array(100).fill('HTTP/1.1 401'));
     }
   }
 
@@ -99,9 +99,9 @@ describe('guessing tokens', () => {
         const conformance = await Conformance.of(url);
         for (const operation of (await readOperations(url)).filter(({ isOpen }) => !isOpen)) {
           const { method, path } = operation;
-          const answer = await ask(`${url}${path}`, { method, token: 'wrong', headers: from(address) });
-          expect([answer.status, answer.headers.has('retry-after')], operation.name).toEqual([429, true]);
-          conformance.check(operation, answer);
+          const response = await ask(`${url}${path}`, { method, token: 'wrong', headers: from(address) });
+          expect([response.status, response.headers.has('retry-after')], operation.name).toEqual([429, true]);
+          conformance.check(operation, response);
         }
       }
     });

@@ -19,7 +19,7 @@ test('a tail reads a small page, which counts as unsent until its client has rea
   const tail = await openTail('ORG-a');
   const read = await nextRead();
   expect(read.values.at(-1)).toBe(256 * 1024);
-  read.answer(large);
+  read.finish(large);
   await eventually(
     () => statusOf('ORG-a'),
     (status) => status === 503,
@@ -35,20 +35,20 @@ test('a tail waits with a page that would be too much for its organization', asy
   const unsent = new UnsentBytes({ organizationBytesMax: large });
   const { nextRead, openTail } = await startTailApp({ unsent, readsMax: 2 });
   const unread = await openTail('ORG-a');
-  (await nextRead()).answer(large);
+  (await nextRead()).finish(large);
   const waiting = await openTail('ORG-a');
   let received = 0;
   waiting.on('data', (data) => {
     received += data.length;
   });
   waiting.resume();
-  (await nextRead()).answer(large);
+  (await nextRead()).finish(large);
   // It has not sent the page, and reads it again.
   const again = await nextRead();
   expect(received).toBeLessThan(large / 100);
   unread.destroy();
-  again.answer();
-  while (received < large) (await nextRead()).answer(large);
+  again.finish();
+  while (received < large) (await nextRead()).finish(large);
 });
 
 test('a tail whose client does not read it is cut off', async () => {
@@ -59,7 +59,7 @@ test('a tail whose client does not read it is cut off', async () => {
   await openTail('ORG-a');
   const read = await nextRead();
   const closed = once(responses[0]!, 'close');
-  read.answer(large);
+  read.finish(large);
   await closed;
   expect(responses[0]!.writableFinished).toBe(false);
 });
@@ -77,7 +77,7 @@ test("one organization's tails do not keep those of others waiting, nor do reads
   const left = once(responses[2]!, 'close');
   leaving.destroy();
   await left;
-  for (const read of inProgress) read.answer();
+  for (const read of inProgress) read.finish();
   expect([(await nextRead()).organization, (await nextRead()).organization]).toEqual(['ORG-b', 'ORG-a']);
 });
 
@@ -89,7 +89,7 @@ test('a revoked token gets no event, even if its tail was waiting for a read or 
   const read = await nextRead();
   const waiting = await openTail('ORG-b');
   revoked.add('ORG-a').add('ORG-b');
-  read.answer(10);
+  read.finish(10);
   const received = await Promise.all([readToEnd(reading), readToEnd(waiting)]);
   for (const one of received) expect(String(one)).not.toContain('data:');
   expect(reads).toEqual([]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { newTokenText, type Scope, scopes, type Token } from '../../src/domain/token.js';
 import { markRevoked } from '../../src/storage/tokens.js';
-import { type Answer, ask, event, record } from '../support/client.js';
+import { type ApiResponse, ask, event, record } from '../support/client.js';
 import {
   type Example,
   exampleOf,
@@ -46,7 +46,7 @@ function send(
   operation: Operation,
   token: string | undefined,
   example = exampleFor(operation),
-): Promise<Answer> {
+): Promise<ApiResponse> {
   return ask(urlOf(service.publicUrl, operation, example), {
     ...{ method: operation.method, token },
     ...(example.body !== undefined && { body: example.body }),
@@ -66,14 +66,14 @@ function asking(operation: Operation, values: Record<string, string>): Example {
 const takes = (name: string) => (operation: Operation) =>
   hasParameter(operation, name) || hasField(operation, name);
 
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect([answer.status, answer.body?.code], answer.text).toEqual([status, code]);
+function expectProblem(response: ApiResponse, status: number, code: string): void {
+  expect([response.status, response.body?.code], response.text).toEqual([status, code]);
 }
 
-function expectUnauthenticated(answer: Answer): void {
-  expectProblem(answer, 401, 'unauthenticated');
-  expect(answer.headers.get('www-authenticate')).toBe('Bearer');
-  expect(answer.headers.get('ratelimit')).toBeNull();
+function expectUnauthenticated(response: ApiResponse): void {
+  expectProblem(response, 401, 'unauthenticated');
+  expect(response.headers.get('www-authenticate')).toBe('Bearer');
+  expect(response.headers.get('ratelimit')).toBeNull();
 }
 
 // Tokens that requests only present, so all tests use the same ones.
@@ -126,9 +126,9 @@ describe.each(named(secured))('%s', (_name, operation) => {
   });
 
   it('is refused without a scope at all, unless it needs none', async () => {
-    const answer = await send(operation, withoutScopes);
-    if (operation.scopes.length === 0) expect(answer.status).toBe(200);
-    else expectProblem(answer, 403, 'insufficient_scope');
+    const response = await send(operation, withoutScopes);
+    if (operation.scopes.length === 0) expect(response.status).toBe(200);
+    else expectProblem(response, 403, 'insufficient_scope');
   });
 });
 
@@ -166,9 +166,9 @@ describe.each(named(secured.filter(takes('organization_id'))))(
   (_name, operation) => {
     it('is 403 organization_forbidden for another one, whether or not it exists', async () => {
       for (const organization_id of ['ORG-other', 'ORG-that-never-was', 'nonsense']) {
-        const answer = await send(operation, good, asking(operation, { organization_id }));
-        expectProblem(answer, 403, 'organization_forbidden');
-        expect(answer.text).not.toContain(foreignEvent!.id);
+        const response = await send(operation, good, asking(operation, { organization_id }));
+        expectProblem(response, 403, 'organization_forbidden');
+        expect(response.text).not.toContain(foreignEvent!.id);
       }
     });
   },
@@ -352,10 +352,10 @@ describe.each(named(platformOperations.filter(({ isOpen }) => !isOpen)))(
   (_name, operation) => {
     const ask401 = async (headers: Record<string, string>) => {
       const { body, ...rest } = exampleOf(operation);
-      const answer = await ask(urlOf(service.platformUrl, operation, { ...rest, body }), {
+      const response = await ask(urlOf(service.platformUrl, operation, { ...rest, body }), {
         ...{ method: operation.method, headers, body },
       });
-      expectUnauthenticated(answer);
+      expectUnauthenticated(response);
     };
 
     it('is 401 without a token, with a wrong one, and with one of the public API', async () => {
@@ -367,10 +367,10 @@ describe.each(named(platformOperations.filter(({ isOpen }) => !isOpen)))(
     it('is 404 on the public listener, whatever the token', async () => {
       const { body, ...rest } = exampleOf(operation);
       for (const token of [undefined, platformToken, good]) {
-        const answer = await ask(urlOf(service.publicUrl, operation, { ...rest, body }), {
+        const response = await ask(urlOf(service.publicUrl, operation, { ...rest, body }), {
           ...{ method: operation.method, token, body },
         });
-        expectProblem(answer, 404, 'not_found');
+        expectProblem(response, 404, 'not_found');
       }
     });
   },

@@ -19,8 +19,8 @@ app.get('/:organization', async (request, reply) => {
   return reply.type('text/plain').send(large);
 });
 app.get('/:organization/late', async (_request, reply) => {
-  app.server.emit('asked', reply.raw);
-  await once(app.server, 'answer');
+  app.server.emit('received', reply.raw);
+  await once(app.server, 'released');
   return reply.type('text/plain').send(large);
 });
 app.addHook('onSend', async (request) => void (request.url.endsWith('/late') && app.server.emit('ready')));
@@ -103,14 +103,14 @@ test('nobody is cut off if that would not make enough room', () => {
 
 test('a response that is ready only after its client has left does not count', async () => {
   const leaving = await openSocket(url);
-  const asked = once(app.server, 'asked');
+  const received = once(app.server, 'received');
   leaving.write('GET /ORG-left/late HTTP/1.1\r\nHost: x\r\n\r\n');
-  const [response] = await asked;
+  const [response] = await received;
   const closed = once(response, 'close');
   leaving.destroy();
   await closed;
   const ready = once(app.server, 'ready');
-  app.server.emit('answer');
+  app.server.emit('released');
   await ready;
   expect(await statusOf('ORG-left')).toBe(200);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../support/client.js';
+import type { ApiResponse } from '../support/client.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { sharedService, startTestService } from '../support/service.js';
 import { eventually, newTenant, Tenant } from '../support/tenant.js';
@@ -30,7 +30,7 @@ describe('PATCH url', () => {
     const tenant = await newTenant(service);
     const { receiver: before, webhook } = await tenant.connect();
     const held = new Held();
-    const after = await startReceiver({ onVerification: held.answering });
+    const after = await startReceiver({ onVerification: held.reply });
     const patching = patch(tenant, webhook, { url: after.url });
     await after.verifications.nth(1);
 
@@ -86,7 +86,7 @@ describe('PATCH url', () => {
     const tenant = await newTenant(service);
     const { receiver: before, webhook } = await tenant.connect();
     const held = new Held();
-    const after = await startReceiver({ onVerification: held.answering });
+    const after = await startReceiver({ onVerification: held.reply });
     const patching = patch(tenant, webhook, { url: after.url });
     await after.verifications.nth(1);
     await patch(tenant, webhook, { event_types: ['task.created'] });
@@ -191,7 +191,7 @@ describe('PATCH status: disabled', () => {
   it('lets an attempt in flight finish, and makes no further one', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
-    const { receiver, webhook } = await tenant.connect(held.answering);
+    const { receiver, webhook } = await tenant.connect(held.reply);
     await tenant.record();
     await receiver.deliveries.nth(1);
     await patch(tenant, webhook, { status: 'disabled' });
@@ -269,8 +269,8 @@ describe('PATCH', () => {
     unchanged ??= connect();
     const { tenant, webhook } = await unchanged;
     const before = await tenant.data('GET', pathOf(webhook));
-    const answer = await patch(tenant, webhook, body);
-    expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([422, pointer]);
+    const response = await patch(tenant, webhook, body);
+    expect([response.status, response.body.errors?.[0].pointer]).toEqual([422, pointer]);
     expect(await tenant.data('GET', pathOf(webhook))).toEqual(before);
   });
 
@@ -359,7 +359,7 @@ describe('DELETE', () => {
   it('lets an attempt in flight finish, and makes no further one', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
-    const { receiver, webhook } = await tenant.connect(held.answering);
+    const { receiver, webhook } = await tenant.connect(held.reply);
     await tenant.record();
     await receiver.deliveries.nth(1);
     expect((await tenant.ask('DELETE', pathOf(webhook))).status).toBe(204);
@@ -407,7 +407,7 @@ describe('two changes on two nodes, which read the webhook before either of them
     webhook: { id: string },
     first: unknown,
     second: unknown,
-  ): Promise<Answer> {
+  ): Promise<ApiResponse> {
     const changes = await one.database.transaction(async (client) => {
       await client.query({
         text: 'select from posthorn.audit_chains where organization_id = $1 for update',

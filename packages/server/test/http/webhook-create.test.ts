@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Scope, scopes } from '../../src/domain/token.js';
-import type { Answer } from '../support/client.js';
+import type { ApiResponse } from '../support/client.js';
 import { startReceiver } from '../support/receiver.js';
 import { sharedService, startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
@@ -10,8 +10,8 @@ const service = await sharedService();
 /** As an operator runs it who has allowed nothing. */
 const strict = await startTestService({ POSTHORN_EGRESS_ALLOW: '' });
 
-const faultsOf = (answer: Answer) =>
-  (answer.body.errors ?? []).map((fault: { pointer: string; code: string }) => [fault.pointer, fault.code]);
+const faultsOf = (response: ApiResponse) =>
+  (response.body.errors ?? []).map((fault: { pointer: string; code: string }) => [fault.pointer, fault.code]);
 
 async function expectNothingMade(tenant: Tenant): Promise<void> {
   expect(await tenant.data('GET', '/v1/webhooks')).toEqual([]);
@@ -21,11 +21,11 @@ describe('POST /v1/webhooks', () => {
   it('returns 201 with Location and exactly the fields of the contract', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
-    const answer = await tenant.create({
+    const response = await tenant.create({
       ...{ url: receiver.url, event_types: ['invoice.paid'], secret: 'a-secret-of-16-characters-or-more' },
     });
-    expect(answer.status).toBe(201);
-    expect(answer.body).toEqual({
+    expect(response.status).toBe(201);
+    expect(response.body).toEqual({
       data: {
         id: expect.stringMatching(/^WHK-[0-9A-HJKMNP-TV-Z]{26}$/),
         organization_id: tenant.organization,
@@ -37,8 +37,8 @@ describe('POST /v1/webhooks', () => {
         ...{ description: null, rate_limit: null, headers: {}, verification_failure: null },
       },
     });
-    expect(answer.headers.get('location')).toBe(`/v1/webhooks/${answer.body.data.id}`);
-    expect((await tenant.ask('GET', answer.headers.get('location')!)).status).toBe(200);
+    expect(response.headers.get('location')).toBe(`/v1/webhooks/${response.body.data.id}`);
+    expect((await tenant.ask('GET', response.headers.get('location')!)).status).toBe(200);
   });
 
   it('accepts a workspace_id', async () => {
@@ -85,8 +85,8 @@ describe('POST /v1/webhooks', () => {
     ['events:read', ['webhooks:read', 'webhooks:write', 'audit:read']],
   ])('needs %s', async (_missing, granted) => {
     const lacking = await newTenant(service, { scopes: granted });
-    const answer = await lacking.create({ url: 'https://receiver.example/' });
-    expect([answer.status, answer.body.code]).toEqual([403, 'insufficient_scope']);
+    const response = await lacking.create({ url: 'https://receiver.example/' });
+    expect([response.status, response.body.code]).toEqual([403, 'insufficient_scope']);
     const enough = await newTenant(service, {
       ...{ organization_id: lacking.organization, scopes: [...scopes] },
     });
@@ -98,8 +98,8 @@ describe('POST /v1/webhooks', () => {
     const other = await newTenant(service);
     const receiver = await startReceiver();
     for (const organization_id of [other.organization, 'ORG-that-never-was', 'nonsense']) {
-      const answer = await tenant.create({ organization_id, url: receiver.url });
-      expect([answer.status, answer.body.code]).toEqual([403, 'organization_forbidden']);
+      const response = await tenant.create({ organization_id, url: receiver.url });
+      expect([response.status, response.body.code]).toEqual([403, 'organization_forbidden']);
     }
     expect(receiver.verifications.count).toBe(0);
     await expectNothingMade(other);
@@ -111,16 +111,20 @@ describe('POST /v1/webhooks', () => {
     expect((await tenant.webhook(receiver)).workspace_id).toBe('WS-own');
     expect((await tenant.webhook(receiver, { workspace_id: 'WS-own' })).workspace_id).toBe('WS-own');
     for (const workspace_id of ['WS-other', null]) {
-      const answer = await tenant.create({ url: receiver.url, workspace_id });
-      expect([answer.status, answer.body.code]).toEqual([403, 'workspace_forbidden']);
+      const response = await tenant.create({ url: receiver.url, workspace_id });
+      expect([response.status, response.body.code]).toEqual([403, 'workspace_forbidden']);
     }
   });
 
   it('is 422 for an unknown field', async () => {
     const tenant = await newTenant(service);
-    const answer = await tenant.create({ url: 'https://receiver.example/', name: 'mine', status: 'active' });
-    expect(answer.status).toBe(422);
-    expect(faultsOf(answer)).toEqual([
+    const response = await tenant.create({
+      url: 'https://receiver.example/',
+      name: 'mine',
+      status: 'active',
+    });
+    expect(response.status).toBe(422);
+    expect(faultsOf(response)).toEqual([
       ['/name', 'unknown_field'],
       ['/status', 'unknown_field'],
     ]);
@@ -138,17 +142,17 @@ describe('POST /v1/webhooks', () => {
     ['secret', 7],
   ])('is 422 if %s is %j', async (field, value) => {
     const tenant = await newTenant(service);
-    const answer = await tenant.create({ url: 'https://receiver.example/', [field]: value });
-    expect(answer.status).toBe(422);
-    expect(faultsOf(answer).map(([pointer]: [string]) => pointer)).toEqual([`/${field}`]);
+    const response = await tenant.create({ url: 'https://receiver.example/', [field]: value });
+    expect(response.status).toBe(422);
+    expect(faultsOf(response).map(([pointer]: [string]) => pointer)).toEqual([`/${field}`]);
   });
 
   it('names every missing field', async () => {
     const tenant = await newTenant(service);
     for (const more of [{ body: {} }, {}]) {
-      const answer = await tenant.ask('POST', '/v1/webhooks', more);
-      expect(answer.status).toBe(422);
-      expect(faultsOf(answer).map(([pointer]: [string]) => pointer)).toEqual([
+      const response = await tenant.ask('POST', '/v1/webhooks', more);
+      expect(response.status).toBe(422);
+      expect(faultsOf(response).map(([pointer]: [string]) => pointer)).toEqual([
         '/organization_id',
         '/url',
         '/event_types',
@@ -158,16 +162,16 @@ describe('POST /v1/webhooks', () => {
 
   it('lists all faults of one request at once', async () => {
     const tenant = await newTenant(service);
-    const answer = await tenant.create({
+    const response = await tenant.create({
       url: 'https://user:pass@receiver.example/',
       event_types: ['invoice.payed', 'invoice.paid', 'nope.*'],
       secret: 'too short',
       workspace_id: 'berlin',
       extra: true,
     });
-    expect(answer.status).toBe(422);
+    expect(response.status).toBe(422);
     expect(
-      faultsOf(answer)
+      faultsOf(response)
         .map(([pointer]: [string]) => pointer)
         .sort(),
     ).toEqual(['/event_types/0', '/event_types/2', '/extra', '/secret', '/url', '/workspace_id']);
@@ -227,8 +231,8 @@ describe('url', () => {
     [`https://receiver.example/${'x'.repeat(2_024)}`, 'url_too_long'],
   ])('%s is 422 %s', async (url, code) => {
     const tenant = await newTenant(strict);
-    const answer = await at(url, tenant);
-    expect([answer.status, ...faultsOf(answer)]).toEqual([422, ['/url', code]]);
+    const response = await at(url, tenant);
+    expect([response.status, ...faultsOf(response)]).toEqual([422, ['/url', code]]);
     await expectNothingMade(tenant);
   });
 
@@ -275,8 +279,8 @@ describe('event_types', () => {
     ],
     [Array.from({ length: 100 }, () => 'task.created'), ['task.created']],
   ])('%j is accepted as %j', async (given, kept) => {
-    const answer = await subscribe(given);
-    expect([answer.status, answer.body.data?.event_types]).toEqual([201, kept]);
+    const response = await subscribe(given);
+    expect([response.status, response.body.data?.event_types]).toEqual([201, kept]);
   });
 
   it.each([
@@ -287,9 +291,9 @@ describe('event_types', () => {
     ['an object', { type: 'invoice.paid' }],
     ['null', null],
   ])('%s: 422', async (_name, given) => {
-    const answer = await subscribe(given);
-    expect(answer.status).toBe(422);
-    expect(faultsOf(answer).map(([pointer]: [string]) => pointer)).toEqual(['/event_types']);
+    const response = await subscribe(given);
+    expect(response.status).toBe(422);
+    expect(faultsOf(response).map(([pointer]: [string]) => pointer)).toEqual(['/event_types']);
   });
 
   it.each([
@@ -297,9 +301,9 @@ describe('event_types', () => {
     ['agent.run.complete', 'agent.run.completed'],
     ['service_line.activate', 'service_line.activated'],
   ])('%s is 422 with %s suggested', async (given, nearest) => {
-    const answer = await subscribe(['task.created', given]);
-    expect([answer.status, faultsOf(answer)]).toEqual([422, [['/event_types/1', 'unknown_event_type']]]);
-    expect(answer.body.errors[0].detail).toContain(`did you mean ${nearest}`);
+    const response = await subscribe(['task.created', given]);
+    expect([response.status, faultsOf(response)]).toEqual([422, [['/event_types/1', 'unknown_event_type']]]);
+    expect(response.body.errors[0].detail).toContain(`did you mean ${nearest}`);
   });
 
   it('with a pattern for a part of a domain says which pattern there is', async () => {
@@ -313,22 +317,25 @@ describe('event_types', () => {
   it.each(['agent.run.*', '.*', '*.paid', 'invoice.', '**', 'webhook.verification', ' invoice.paid'])(
     '%j is not a type: 422',
     async (given) => {
-      const answer = await subscribe([given]);
-      expect([answer.status, faultsOf(answer)]).toEqual([422, [['/event_types/0', 'unknown_event_type']]]);
+      const response = await subscribe([given]);
+      expect([response.status, faultsOf(response)]).toEqual([
+        422,
+        [['/event_types/0', 'unknown_event_type']],
+      ]);
     },
   );
 
   it.each([[['']], [[7]], [[null]], [[['invoice.paid']]]])('%j: 422', async (given) => {
-    const answer = await subscribe(given);
-    expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([422, '/event_types/0']);
+    const response = await subscribe(given);
+    expect([response.status, response.body.errors?.[0].pointer]).toEqual([422, '/event_types/0']);
   });
 });
 
 describe('secret', () => {
   const createWith = async (secret: unknown) => {
     const receiver = await startReceiver();
-    const answer = await (await newTenant(service)).create({ url: receiver.url, secret });
-    return { answer, receiver };
+    const response = await (await newTenant(service)).create({ url: receiver.url, secret });
+    return { response, receiver };
   };
   const hmac = (key: string, body: Buffer) => createHmac('sha256', Buffer.from(key, 'utf8')).update(body);
 
@@ -342,10 +349,10 @@ describe('secret', () => {
     ['a whsec_ secret', `whsec_${Buffer.alloc(32, 7).toString('base64')}`],
     ['whsec_ and no base64', 'whsec_not base64 at all'],
   ])('%s: accepted, not returned, and its UTF-8 bytes are the key', async (_name, secret) => {
-    const { answer, receiver } = await createWith(secret);
-    expect(answer.status).toBe(201);
-    expect(answer.body.data).not.toHaveProperty('secret');
-    expect(answer.text).not.toContain(secret);
+    const { response, receiver } = await createWith(secret);
+    expect(response.status).toBe(201);
+    expect(response.body.data).not.toHaveProperty('secret');
+    expect(response.text).not.toContain(secret);
     const { headers, body } = await receiver.verifications.nth(1);
     expect(headers['x-service-signature']).toBe(`sha256=${hmac(secret, body).digest('hex')}`);
   });
@@ -360,12 +367,12 @@ describe('secret', () => {
     ['a C1 control character', `${'s'.repeat(16)}\u0085`],
     ['half a surrogate pair, which has no UTF-8 bytes', `${'s'.repeat(16)}\ud83d`],
   ])('%s: 422, without repeating the text', async (_name, secret) => {
-    const { answer, receiver } = await createWith(secret);
-    expect([answer.status, faultsOf(answer).map(([pointer]: [string]) => pointer)]).toEqual([
+    const { response, receiver } = await createWith(secret);
+    expect([response.status, faultsOf(response).map(([pointer]: [string]) => pointer)]).toEqual([
       422,
       ['/secret'],
     ]);
-    expect(answer.text).not.toContain('ssssssss');
+    expect(response.text).not.toContain('ssssssss');
     expect(receiver.verifications.count).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { releaseRequestKey, storeResponse, takeRequestKey } from '../../src/storage/request-keys.js';
-import type { Answer } from '../support/client.js';
+import type { ApiResponse } from '../support/client.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
@@ -13,8 +13,12 @@ const headers = (key: string, more: Record<string, string> = {}) => ({
 });
 const dayMs = 86_400_000;
 
-/** An answer without what is each request's own. */
-const told = ({ status, headers, body }: Answer) => ({ status, location: headers.get('location'), body });
+/** A response without what differs with every request. */
+const comparable = ({ status, headers, body }: ApiResponse) => ({
+  status,
+  location: headers.get('location'),
+  body,
+});
 
 const count = async (tenant: Tenant) => (await tenant.data('GET', '/v1/webhooks')).length;
 
@@ -26,7 +30,7 @@ describe('a POST with an Idempotency-Key', () => {
     const first = await tenant.create(fields, headers('key-1'));
     const second = await tenant.create(fields, headers('key-1'));
     expect(first.status).toBe(201);
-    expect(told(second)).toEqual(told(first));
+    expect(comparable(second)).toEqual(comparable(first));
     expect(await count(tenant)).toBe(1);
     expect(receiver.verifications.count).toBe(1);
   });
@@ -37,7 +41,7 @@ describe('a POST with an Idempotency-Key', () => {
     const first = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
     await tenant.data('DELETE', `/v1/webhooks/${first.body.data.id}`);
     const second = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
-    expect(told(second)).toEqual(told(first));
+    expect(comparable(second)).toEqual(comparable(first));
     expect(await count(tenant)).toBe(0);
   });
 
@@ -72,7 +76,7 @@ describe('a POST with an Idempotency-Key', () => {
     const path = `/v1/webhooks/${webhook.id}`;
     const redeliver = () =>
       tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
-    expect(told(await redeliver())).toEqual(told(await redeliver()));
+    expect(comparable(await redeliver())).toEqual(comparable(await redeliver()));
     expect((await receiver.deliveries.nth(2)).envelope.id).toBe(delivery.event_id);
     await tenant.settled(webhook, 2);
 
@@ -80,7 +84,7 @@ describe('a POST with an Idempotency-Key', () => {
     const replay = () => tenant.ask('POST', `${path}/replay`, { body, ...headers('key-1') });
     const [one, other] = [await replay(), await replay()];
     expect(one.status).toBe(202);
-    expect(told(other)).toEqual(told(one));
+    expect(comparable(other)).toEqual(comparable(one));
     await receiver.deliveries.nth(3);
     await tenant.settled(webhook, 3);
   });
@@ -97,7 +101,7 @@ describe('a POST with an Idempotency-Key', () => {
   it('is 409 while the first is still running, and gets its response afterwards', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
-    const receiver = await startReceiver({ onVerification: held.answering });
+    const receiver = await startReceiver({ onVerification: held.reply });
     const creating = tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
     await receiver.verifications.nth(1);
     const early = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
@@ -106,18 +110,18 @@ describe('a POST with an Idempotency-Key', () => {
     const first = await creating;
     expect(first.body.data.status).toBe('active');
     const late = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
-    expect(told(late)).toEqual(told(first));
+    expect(comparable(late)).toEqual(comparable(first));
     expect(receiver.verifications.count).toBe(1);
   });
 
   it('runs once if many arrive at the same time', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 6 }, () => tenant.create({ url: receiver.url }, headers('key-1'))),
     );
-    for (const { status } of answers) expect([201, 409]).toContain(status);
-    expect(answers.filter(({ body }) => body.data?.secret)).toHaveLength(1);
+    for (const { status } of responses) expect([201, 409]).toContain(status);
+    expect(responses.filter(({ body }) => body.data?.secret)).toHaveLength(1);
     expect(await count(tenant)).toBe(1);
   });
 
@@ -145,7 +149,7 @@ describe('a POST with an Idempotency-Key', () => {
     const fields = { url: receiver.url, secret: 's'.repeat(16) };
     const first = await tenant.create(fields, headers('key-1'));
     expect([first.status, first.body.data.status]).toEqual([201, 'unverified']);
-    expect(told(await tenant.create(fields, headers('key-1')))).toEqual(told(first));
+    expect(comparable(await tenant.create(fields, headers('key-1')))).toEqual(comparable(first));
     expect(await count(tenant)).toBe(1);
   });
 
@@ -160,7 +164,7 @@ describe('a POST with an Idempotency-Key', () => {
     });
     expect((await tenant.create(fields, headers('key-1'))).body.code).toBe('idempotency_in_progress');
     await age(tenant, 61_000);
-    expect(told(await tenant.create(fields, headers('key-1')))).toEqual(told(first));
+    expect(comparable(await tenant.create(fields, headers('key-1')))).toEqual(comparable(first));
     expect(await count(tenant)).toBe(1);
   });
 
@@ -208,8 +212,8 @@ describe('a POST with an Idempotency-Key', () => {
     const tenant = await newTenant(service);
     for (const bytes of [5, 250, 1_500, 6_000]) {
       const id = randomBytes(bytes).toString('hex');
-      const answer = await tenant.ask('POST', `/v1/webhooks/${id}/verify`, headers('key-1'));
-      expect([answer.status, answer.body.code]).toEqual([404, 'not_found']);
+      const response = await tenant.ask('POST', `/v1/webhooks/${id}/verify`, headers('key-1'));
+      expect([response.status, response.body.code]).toEqual([404, 'not_found']);
     }
   });
 
@@ -280,19 +284,19 @@ describe('a POST with an Idempotency-Key', () => {
     expect(first.headers.get('content-encoding')).toBe('gzip');
     const second = await tenant.create(fields, headers('key-1', { 'accept-encoding': 'gzip' }));
     expect(first.body.data.id).toMatch(/^WHK-/);
-    expect(told(second)).toEqual(told(first));
+    expect(comparable(second)).toEqual(comparable(first));
     const plain = await tenant.create(fields, headers('key-1', { 'accept-encoding': 'identity' }));
-    expect(told(plain)).toEqual(told(first));
+    expect(comparable(plain)).toEqual(comparable(first));
   });
 
   it.each(['', 'with space', 'ü', 'x'.repeat(256)])('is 400 for the key %j', async (key) => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
-    const answer = await tenant.create(
+    const response = await tenant.create(
       { url: receiver.url },
       { headers: { 'idempotency-key': Buffer.from(key).toString('latin1') } },
     );
-    expect(answer.status).toBe(400);
+    expect(response.status).toBe(400);
     expect(receiver.verifications.count).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Answering, hangs, startReceiver } from '../support/receiver.js';
+import { hangs, type Reply, startReceiver } from '../support/receiver.js';
 import { sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -134,13 +134,13 @@ describe('last_delivery_at and last_delivery_status', () => {
       ...{ at: body.last_delivery_at, status: body.last_delivery_status },
     }));
 
-  it.each<[string, Answering, string]>([
-    ['was answered 204', 204, 'success'],
-    ['was answered 500', 500, 'failed'],
+  it.each<[string, Reply, string]>([
+    ['got a 204', 204, 'success'],
+    ['got a 500', 500, 'failed'],
     ['was redirected', { status: 302, headers: { location: '/elsewhere' } }, 'failed'],
-  ])('describe the latest attempt: one that %s', async (_name, answering, status) => {
+  ])('describe the latest attempt: one that %s', async (_name, reply, status) => {
     const tenant = await newTenant(service);
-    const { webhook } = await tenant.connect(answering);
+    const { webhook } = await tenant.connect(reply);
     await tenant.record();
     const seen = await eventually(
       () => read(tenant, webhook),
@@ -168,12 +168,12 @@ describe('last_delivery_at and last_delivery_status', () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const times: string[] = [];
-    for (const [answering, status] of [
+    for (const [reply, status] of [
       [200, 'success'],
       [500, 'failed'],
       [200, 'success'],
     ] as const) {
-      receiver.onDelivery = answering;
+      receiver.onDelivery = reply;
       await tenant.record();
       const seen = await eventually(
         () => read(tenant, webhook),

@@ -27,8 +27,8 @@ const rotate = (tenant: Tenant, webhook: { id: string }, body?: unknown) =>
 async function rotated(body?: unknown) {
   const tenant = await newTenant(service);
   const { receiver, webhook } = await tenant.connect(200, { secret: old });
-  const answer = await rotate(tenant, webhook, body);
-  return { tenant, receiver, webhook, answer, secret: answer.body.data?.secret as string };
+  const response = await rotate(tenant, webhook, body);
+  return { tenant, receiver, webhook, response, secret: response.body.data?.secret as string };
 }
 
 const hex = (secret: string, { body }: Received) =>
@@ -49,20 +49,20 @@ function signersOf({ headers, body }: Received, secrets: readonly string[]) {
 
 describe('POST /v1/webhooks/{id}/rotate-secret', () => {
   it('returns a generated secret once, with the webhook', async () => {
-    const { tenant, webhook, answer, secret } = await rotated();
-    expect(answer.status).toBe(200);
+    const { tenant, webhook, response, secret } = await rotated();
+    expect(response.status).toBe(200);
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    const { secret: _shown, ...rest } = answer.body.data;
+    const { secret: _shown, ...rest } = response.body.data;
     const read = await tenant.ask('GET', `/v1/webhooks/${webhook.id}`);
     expect(rest).toEqual(read.body.data);
     expect(read.text).not.toContain(secret);
   });
 
   it('accepts a secret and does not return it', async () => {
-    const { answer } = await rotated({ secret: 'another-secret-of-somebody' });
-    expect(answer.status).toBe(200);
-    expect(answer.text).not.toContain('another-secret-of-somebody');
-    expect(answer.body.data).not.toHaveProperty('secret');
+    const { response } = await rotated({ secret: 'another-secret-of-somebody' });
+    expect(response.status).toBe(200);
+    expect(response.text).not.toContain('another-secret-of-somebody');
+    expect(response.body.data).not.toHaveProperty('secret');
   });
 
   it('signs with both secrets during the grace period, the new one first', async () => {
@@ -167,8 +167,8 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     ['a grace as a number', { grace: 86_400 }, '/grace'],
     ['an unknown field', { reason: 'leaked' }, '/reason'],
   ])('is 422 for %s, and the secret stays', async (_name, body, pointer) => {
-    const { tenant, receiver, answer } = await rotated(body);
-    expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([422, pointer]);
+    const { tenant, receiver, response } = await rotated(body);
+    expect([response.status, response.body.errors?.[0].pointer]).toEqual([422, pointer]);
     await tenant.record();
     expect(signersOf(await receiver.deliveries.nth(1), [old]).current).toEqual([old]);
   });

@@ -28,13 +28,13 @@ async function connect() {
 async function refused(field: string, wrong: unknown) {
   unchanged ??= connect();
   const { tenant, receiver, webhook } = await unchanged;
-  const answers = [
+  const responses = [
     await tenant.create({ url: receiver.url, [field]: wrong }),
     await patch(tenant, webhook, { [field]: wrong }),
   ];
   const none = { description: null, rate_limit: null, headers: {} };
   expect(await tenant.data('GET', '/v1/webhooks')).toMatchObject([{ id: webhook.id, ...none }]);
-  return answers.map(({ status, body }) => [
+  return responses.map(({ status, body }) => [
     status,
     body.errors.map(({ pointer }: { pointer: string }) => pointer),
   ]);

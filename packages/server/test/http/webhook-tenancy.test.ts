@@ -59,7 +59,7 @@ beforeAll(async () => {
   neighbour = await newTenant(service, bound);
 });
 
-/** All that a stranger can see of an answer; ids that were in the question are taken out of it. */
+/** All that a stranger can see of a response, without the ids that were in the request. */
 async function seen(tenant: Tenant, [method, path, body]: (typeof routes)[number], ids: Ids) {
   const asked = path.replace(/\{(\w+)\}/g, (_, kind: keyof Ids) => ids[kind]);
   const { status, headers, text } = await tenant.ask(method, asked, {

@@ -2,7 +2,7 @@ import { verify } from '@posthorn/receiver';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { createCatalogue } from '../../src/domain/catalogue.js';
-import { type Answering, babbles, hangs, resets, startReceiver } from '../support/receiver.js';
+import { babbles, hangs, type Reply, resets, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -75,18 +75,18 @@ describe('POST /v1/webhooks/{id}/test', () => {
     expect(receiver.deliveries.count).toBe(types.length);
   });
 
-  it.each<[string, Answering, number | null, string | null]>([
-    ['answers 500', 500, 500, null],
-    ['answers 410', 410, 410, null],
+  it.each<[string, Reply, number | null, string | null]>([
+    ['responds with 500', 500, 500, null],
+    ['responds with 410', 410, 410, null],
     ['redirects', { status: 302, headers: { location: 'https://elsewhere.example/' } }, 302, null],
     ['breaks the connection off', resets, null, 'reset'],
     ['does not speak HTTP', babbles, null, 'protocol'],
-  ])('is 200 if the receiver %s: failed, with the outcome', async (_name, answering, status, error) => {
+  ])('is 200 if the receiver %s: failed, with the outcome', async (_name, reply, status, error) => {
     const tenant = await newTenant(service);
-    const { receiver, webhook } = await tenant.connect(answering);
-    const answer = await test(tenant, webhook);
-    expect(answer.status).toBe(200);
-    expect(answer.body.data).toMatchObject({ status: 'failed', http_status: status, error });
+    const { receiver, webhook } = await tenant.connect(reply);
+    const response = await test(tenant, webhook);
+    expect(response.status).toBe(200);
+    expect(response.body.data).toMatchObject({ status: 'failed', http_status: status, error });
     // The one that breaks off on the connection of its verification gets the same event once more.
     expect(new Set(receiver.deliveries.all.map(({ envelope }) => envelope.id)).size).toBe(1);
     expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
@@ -176,11 +176,11 @@ describe('POST /v1/webhooks/{id}/test', () => {
   ])('is 422 for %s', async (_name, body, pointer) => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
-    const answer = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body });
-    expect([answer.status, answer.body.errors?.map((fault: { pointer: string }) => fault.pointer)]).toEqual([
-      422,
-      [pointer],
-    ]);
+    const response = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body });
+    expect([
+      response.status,
+      response.body.errors?.map((fault: { pointer: string }) => fault.pointer),
+    ]).toEqual([422, [pointer]]);
   });
 
   it('can be sent 10 times per minute per webhook, even without rate limits: then 429 with Retry-After', async () => {
@@ -189,9 +189,9 @@ describe('POST /v1/webhooks/{id}/test', () => {
     const startedMs = Date.now();
     try {
       service.clock.stoppedAtMs = startedMs;
-      const answers = await Promise.all(Array.from({ length: 12 }, () => test(tenant, webhook)));
-      const refused = answers.filter(({ status }) => status === 429);
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+      const responses = await Promise.all(Array.from({ length: 12 }, () => test(tenant, webhook)));
+      const refused = responses.filter(({ status }) => status === 429);
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(10);
       expect(refused).toHaveLength(2);
       expect(refused[0]!.body.code).toBe('rate_limited');
       const retryAfter = Number(refused[0]!.headers.get('retry-after'));

@@ -8,11 +8,11 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { takeDueVerifications } from '../../src/storage/webhooks.js';
 import { setLimits } from '../support/limits.js';
 import {
-  type Answering,
   babbles,
   Held,
   hangs,
   type Received,
+  type Reply,
   resets,
   startReceiver,
 } from '../support/receiver.js';
@@ -22,12 +22,12 @@ import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
 const secret = 'a-secret-of-16-characters-or-more';
 
-/** Creates a webhook whose receiver answers its verification so. */
-async function createWith(onVerification: Answering, tenant?: Tenant) {
+/** Creates a webhook whose receiver responds to its verification with this. */
+async function createWith(onVerification: Reply, tenant?: Tenant) {
   const owner = tenant ?? (await newTenant(service));
   const receiver = await startReceiver({ onVerification });
-  const answer = await owner.create({ url: receiver.url, secret });
-  return { tenant: owner, receiver, answer, webhook: answer.body.data };
+  const response = await owner.create({ url: receiver.url, secret });
+  return { tenant: owner, receiver, response, webhook: response.body.data };
 }
 
 /** When the service tries again to verify the one webhook of this organization. */
@@ -152,8 +152,8 @@ describe('the verification request', () => {
 
 describe('a verification', () => {
   it('that gets a 200 makes the webhook active, whatever the body', async () => {
-    for (const answer of [200, { status: 200, body: 'no' }, { status: 200, body: '{"challenge":"wrong"}' }]) {
-      const { webhook, tenant } = await createWith(answer);
+    for (const reply of [200, { status: 200, body: 'no' }, { status: 200, body: '{"challenge":"wrong"}' }]) {
+      const { webhook, tenant } = await createWith(reply);
       expect(webhook.status).toBe('active');
       expect(await failuresOf(tenant)).toEqual([]);
     }
@@ -162,8 +162,8 @@ describe('a verification', () => {
   it.each([201, 204, 304, 410, 429, 500])(
     'that gets a %i leaves it unverified, and the response is still 201',
     async (status) => {
-      const { answer, webhook, tenant } = await createWith(status);
-      expect([answer.status, webhook.status]).toEqual([201, 'unverified']);
+      const { response, webhook, tenant } = await createWith(status);
+      expect([response.status, webhook.status]).toEqual([201, 'unverified']);
       expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('unverified');
       const [event] = await failuresOf(tenant);
       expect(event.payload).toMatchObject({ reason: 'unexpected_status', http_status: status });
@@ -173,18 +173,18 @@ describe('a verification', () => {
   it('that is redirected does not follow and leaves it unverified', async () => {
     const elsewhere = await startReceiver();
     for (const status of [301, 302, 307, 308]) {
-      const { answer, webhook } = await createWith({ status, headers: { location: elsewhere.url } });
-      expect([answer.status, webhook.status]).toEqual([201, 'unverified']);
+      const { response, webhook } = await createWith({ status, headers: { location: elsewhere.url } });
+      expect([response.status, webhook.status]).toEqual([201, 'unverified']);
     }
     expect(elsewhere.verifications.count).toBe(0);
   });
 
-  it.each<[string, string, Answering]>([
+  it.each<[string, string, Reply]>([
     ['breaks the connection off', 'reset', resets],
     ['does not speak HTTP', 'protocol', babbles],
-  ])('of a receiver that %s leaves it unverified: %s', async (_name, reason, answering) => {
-    const { answer, webhook, tenant } = await createWith(answering);
-    expect([answer.status, webhook.status]).toEqual([201, 'unverified']);
+  ])('of a receiver that %s leaves it unverified: %s', async (_name, reason, reply) => {
+    const { response, webhook, tenant } = await createWith(reply);
+    expect([response.status, webhook.status]).toEqual([201, 'unverified']);
     expect((await failuresOf(tenant))[0].payload).toMatchObject({ reason, http_status: null });
   });
 
@@ -230,14 +230,14 @@ describe('a verification', () => {
     ]);
     silent.close();
     expect(performance.now() - startedMs).toBeGreaterThan(980);
-    expect([hanging.answer.status, hanging.webhook.status]).toEqual([201, 'unverified']);
+    expect([hanging.response.status, hanging.webhook.status]).toEqual([201, 'unverified']);
     expect([muted.status, muted.body.data.status]).toEqual([201, 'unverified']);
     for (const tenant of [hanging.tenant, mute]) {
       const [event] = await failuresOf(tenant);
       expect(event.payload).toMatchObject({ reason: 'timeout', http_status: null });
       expect(event.payload.duration_ms).toBeGreaterThan(980);
     }
-    expect([dripping.answer.status, dripping.webhook.status]).toEqual([201, 'active']);
+    expect([dripping.response.status, dripping.webhook.status]).toEqual([201, 'active']);
   });
 });
 
@@ -339,8 +339,8 @@ describe('POST /v1/webhooks/{id}/verify', () => {
       text: 'update posthorn.webhooks set secret = $2 where id = $1',
       values: [webhook.id, new SecretBox([Buffer.alloc(32, 9)]).seal(secret, webhook.id)],
     });
-    const answer = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
-    expect([answer.status, answer.body.detail]).toEqual([503, expect.stringContaining('rotate-secret')]);
+    const response = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    expect([response.status, response.body.detail]).toEqual([503, expect.stringContaining('rotate-secret')]);
   });
 
   it('makes an active webhook unverified if it fails', async () => {
@@ -360,7 +360,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
   it('is 404 if the webhook was deleted during the verification', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     const held = new Held();
-    receiver.onVerification = held.answering;
+    receiver.onVerification = held.reply;
     const verifying = tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
     await receiver.verifications.nth(2);
     await tenant.data('DELETE', `/v1/webhooks/${webhook.id}`);
@@ -371,7 +371,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
   it('does not undo changes made during the verification', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     const held = new Held();
-    receiver.onVerification = held.answering;
+    receiver.onVerification = held.reply;
     const verifying = tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
     await receiver.verifications.nth(2);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
@@ -453,7 +453,7 @@ describe('the service verifies again', () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const held = new Held();
-    receiver.onVerification = held.answering;
+    receiver.onVerification = held.reply;
     const creating = tenant.create({ url: receiver.url });
     await receiver.verifications.nth(1);
     expect(await verifyAt(tenant)).toBeGreaterThan(Date.now());

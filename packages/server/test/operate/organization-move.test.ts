@@ -474,7 +474,7 @@ describe('an event that the service records when the last attempt has ended and 
     setLimits({ trustMs: 3_600_000, refreshMs: 3_600_000 });
     await tenant.record();
     await tenant.settled(webhook, 1, ({ status }) => status === 'success');
-    receiver.onDelivery = held.answering;
+    receiver.onDelivery = held.reply;
     const about = { id: 'WHK-other', organization_id: tenant.organization, workspace_id: null };
     const recording = {
       query: async (statement: Statement) => {
@@ -484,9 +484,9 @@ describe('an event that the service records when the last attempt has ended and 
           await recordBatch(east.database, batchOf([webhookDisabled(about, 'failing')]), noRoom);
           await receiver.deliveries.nth(2);
         }
-        const answer = await east.database.query(statement);
+        const result = await east.database.query(statement);
         if (change === 'stopped to stopping') held.release(httpStatus);
-        return answer;
+        return result;
       },
       transaction: east.database.transaction.bind(east.database),
     } as unknown as Database;
@@ -595,9 +595,9 @@ function beforeActivation(database: Database, work: () => Promise<void>): Databa
     transaction: (change: (client: Transaction) => Promise<unknown>, hasNoTimeLimit?: boolean) =>
       database.transaction(async (client) => {
         const query = async (statement: Statement) => {
-          const answer = await client.query(statement);
+          const result = await client.query(statement);
           if (/delete from posthorn\.relocations/.test(statement.text)) await work();
-          return answer as never;
+          return result as never;
         };
         return change({ query, stream: (copy) => client.stream(copy) });
       }, hasNoTimeLimit),
@@ -658,9 +658,9 @@ function mortal(database: Database, life: { changesLeft: number }): Database {
         const result = await work({
           query: async (statement) => {
             live();
-            const answer = await client.query(statement);
-            hasChanged ||= !isRead(statement) && Number(answer.rowCount) > 0;
-            return answer as never;
+            const result = await client.query(statement);
+            hasChanged ||= !isRead(statement) && Number(result.rowCount) > 0;
+            return result as never;
           },
           stream: (copy) => client.stream(copy),
         });

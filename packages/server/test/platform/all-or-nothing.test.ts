@@ -164,7 +164,7 @@ describe('one key used in all three ways', () => {
   ] as const)('while a transaction of SQL holds it waits there, and (%s) %s', async (end, _outcome) => {
     await first.query('begin');
     const held = await bySql(first);
-    const answers = Promise.all([byListener(), byTypeScript(second)]);
+    const responses = Promise.all([byListener(), byTypeScript(second)]);
     const { processID } = first as unknown as { processID: number };
     await eventually(
       () =>
@@ -175,7 +175,7 @@ describe('one key used in all three ways', () => {
       ({ rows }) => rows.length > 0,
     );
     await first.query(end);
-    const [one, other] = await answers;
+    const [one, other] = await responses;
     expect(other).toBe(one);
     expect(one === held).toBe(end === 'commit');
     expect(await left()).toEqual(exactly(one));

@@ -29,15 +29,15 @@ describe('every move of the table', () => {
     const events = await tenant.events({ subject_id: before.id });
     const entries = await platform.audit(before.id);
 
-    const answer = await platform.post(`${resource}/${before.id}/${move}`, moveBody(lifecycle, move));
-    expect(answer.status, answer.text).toBe(200);
-    expect(answer.body.data).toMatchObject({ id: before.id, status: to, created_at: before.created_at });
-    expect((await platform.get(`${resource}/${before.id}`)).body).toEqual({ data: answer.body.data });
+    const response = await platform.post(`${resource}/${before.id}/${move}`, moveBody(lifecycle, move));
+    expect(response.status, response.text).toBe(200);
+    expect(response.body.data).toMatchObject({ id: before.id, status: to, created_at: before.created_at });
+    expect((await platform.get(`${resource}/${before.id}`)).body).toEqual({ data: response.body.data });
 
     const [recorded, ...older] = await tenant.events({ subject_id: before.id });
     expect(older).toEqual(events);
-    expect(answer.body.event).toEqual(recorded);
-    expect(Object.keys(answer.body.event.payload)).toEqual(Object.keys(recorded.payload));
+    expect(response.body.event).toEqual(recorded);
+    expect(Object.keys(response.body.event.payload)).toEqual(Object.keys(recorded.payload));
     expect(recorded).toMatchObject({
       ...{ type: event, organization_id: tenant.organization, workspace_id: null, actor },
       subject: { type: lifecycle.kind, id: before.id },
@@ -60,7 +60,7 @@ describe('every move of the table', () => {
     expect(entry).toMatchObject({
       ...{ action: event, organization_id: tenant.organization, workspace_id: null },
       ...{ actor_type: actor.type, actor_id: actor.id, target_type: lifecycle.kind },
-      ...{ request_id: answer.headers.get('x-request-id'), source_address: '127.0.0.1' },
+      ...{ request_id: response.headers.get('x-request-id'), source_address: '127.0.0.1' },
     });
     expect(entry.changes.status).toEqual(from === to ? undefined : { from, to });
   });
@@ -71,20 +71,20 @@ describe('every creation of the table', () => {
     '%s need an organization, an actor, and the attributes without a default',
     async (name, lifecycle) => {
       const { to, event } = lifecycle.creation;
-      const answer = await platform.create(name, {
+      const response = await platform.create(name, {
         ...{ ...creationBody(lifecycle), organization_id: tenant.organization },
         workspace_id: 'WS-berlin',
       });
-      expect(answer.status, answer.text).toBe(201);
-      const { data } = answer.body;
-      expect(answer.headers.get('location')).toBe(`/platform/${name}/${data.id}`);
+      expect(response.status, response.text).toBe(201);
+      const { data } = response.body;
+      expect(response.headers.get('location')).toBe(`/platform/${name}/${data.id}`);
       expect(data).toMatchObject({ type: lifecycle.kind, status: to, workspace_id: 'WS-berlin' });
       expect(data.id).toMatch(new RegExp(`^${lifecycle.prefix}-[0-9A-HJKMNP-TV-Z]{26}$`));
       expect((await platform.get(`${name}/${data.id}`)).body).toEqual({ data });
 
       const events = await tenant.events({ subject_id: data.id });
       expect(events.map(({ type }) => type)).toEqual(event ? [event] : []);
-      expect(answer.body.event).toEqual(events[0]);
+      expect(response.body.event).toEqual(events[0]);
       if (event) {
         expect(events[0].workspace_id).toBe('WS-berlin');
         await eventually(
@@ -117,10 +117,10 @@ describe('moves that the table does not have', () => {
     const before = await stranger.traces();
 
     for (const move of moves) {
-      const answer = await stranger.post(`${resource}/${id}/${move}`, moveBody(lifecycle, move));
-      expect([move, answer.status, answer.body.code]).toEqual([move, 409, 'move_not_allowed']);
-      expect(answer.body.detail).toContain(` is ${status}, `);
-      expect(answer.body.possible_moves).toEqual(possibleMoves(lifecycle, status));
+      const response = await stranger.post(`${resource}/${id}/${move}`, moveBody(lifecycle, move));
+      expect([move, response.status, response.body.code]).toEqual([move, 409, 'move_not_allowed']);
+      expect(response.body.detail).toContain(` is ${status}, `);
+      expect(response.body.possible_moves).toEqual(possibleMoves(lifecycle, status));
     }
     expect(await stranger.traces()).toEqual(before);
   });

@@ -26,12 +26,12 @@ describe('a creation', () => {
 
   test('with missing, unknown or wrong fields is 422 with all of them, and creates nothing', async () => {
     const before = await platform.traces();
-    const answer = await platform.post('incidents', {
+    const response = await platform.post('incidents', {
       ...{ organization_id: 'acme', workspace_id: 'x', actor: { type: 'User' }, severity: 'bad', colour: 1 },
       title: 'half of a pair: \ud800',
     });
-    expect(answer.status).toBe(422);
-    expect(pointers(answer).sort()).toEqual([
+    expect(response.status).toBe(422);
+    expect(pointers(response).sort()).toEqual([
       '/actor/id required',
       '/actor/type pattern_mismatch',
       '/colour unknown_field',
@@ -45,16 +45,16 @@ describe('a creation', () => {
   });
 
   test('as NDJSON, which only events support, is 415', async () => {
-    const answer = await ask(`${service.platformUrl}/platform/service-lines`, {
+    const response = await ask(`${service.platformUrl}/platform/service-lines`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/x-ndjson' } },
       raw: `${JSON.stringify({ organization_id: tenant.organization, actor })}\n`,
     });
-    expect(answer.status).toBe(415);
+    expect(response.status).toBe(415);
   });
 
   test('cannot set the status, the id or a counter', async () => {
-    const answer = await platform.create('invoices', { status: 'paid', id: 'INV-1', payment_attempts: 3 });
-    expect(pointers(answer)).toEqual([
+    const response = await platform.create('invoices', { status: 'paid', id: 'INV-1', payment_attempts: 3 });
+    expect(pointers(response)).toEqual([
       '/status unknown_field',
       '/id unknown_field',
       '/payment_attempts unknown_field',
@@ -62,19 +62,19 @@ describe('a creation', () => {
   });
 
   test('with a number that would lose digits is 422', async () => {
-    const answer = await ask(`${service.platformUrl}/platform/invoices`, {
+    const response = await ask(`${service.platformUrl}/platform/invoices`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":9007199254740993}`,
     });
-    expect(pointers(answer)).toEqual(['/amount_minor too_large']);
+    expect(pointers(response)).toEqual(['/amount_minor too_large']);
   });
 
   test('with a number that is too large is 422', async () => {
-    const answer = await ask(`${service.platformUrl}/platform/invoices`, {
+    const response = await ask(`${service.platformUrl}/platform/invoices`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":1e400}`,
     });
-    expect([answer.status, answer.body.errors[0].pointer]).toEqual([422, '/amount_minor']);
+    expect([response.status, response.body.errors[0].pointer]).toEqual([422, '/amount_minor']);
   });
 });
 
@@ -110,8 +110,8 @@ describe('a move', () => {
       ['users/USR-1/change-role', '/role'],
       ['tasks/TSK-1/assign', '/assignee_id'],
     ]) {
-      const answer = await platform.post(path!, { actor });
-      expect([answer.status, pointers(answer)]).toEqual([422, [`${field} required`]]);
+      const response = await platform.post(path!, { actor });
+      expect([response.status, pointers(response)]).toEqual([422, [`${field} required`]]);
     }
     expect(pointers(await platform.post('service-lines/LIN-1/pause', { reason: 7, why: '' }))).toEqual([
       '/actor required',
@@ -171,10 +171,10 @@ describe('a move', () => {
 
   test('requested many times at once is made once', async () => {
     const { id } = await platform.bring('invoices');
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, () => platform.post(`invoices/${id}/finalize`, { actor })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)]);
     expect(await tenant.events({ subject_id: id })).toHaveLength(1);
   });
 });

@@ -10,7 +10,7 @@ await endSharedService();
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A recorder over a database that answers a transaction when it is told to. */
+/** A recorder over a database that ends a transaction when the test says so. */
 function recorder() {
   const transactions: {
     events: number;
@@ -90,8 +90,8 @@ describe('a request to record', () => {
     await first;
     await vi.waitFor(() => expect(sizes()).toEqual([1, 5]));
     transactions[1]!.commit([]);
-    const answers = await Promise.allSettled(others);
-    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    const outcomes = await Promise.allSettled(others);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(onLeaseInDoubt).toHaveBeenCalledTimes(1);
     expect(sizes()).toEqual([1, 5]);
   });

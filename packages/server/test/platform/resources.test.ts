@@ -190,9 +190,9 @@ describe('concurrently', () => {
       (count) => count === 2,
     );
     expect((await stranger.post(`service-lines/${line.id}/activate`, { actor })).status).toBe(200);
-    const answers = await Promise.all(requests);
+    const responses = await Promise.all(requests);
     await holder.query('rollback');
-    for (const { status, headers, body } of answers) {
+    for (const { status, headers, body } of responses) {
       expect([status, headers.get('retry-after')]).toEqual([503, '1']);
       expect(body.detail).toMatch(/Nothing was changed. Try again.$/);
     }

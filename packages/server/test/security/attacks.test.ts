@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { createListener } from '../../src/web/listener.js';
 import { afterFile } from '../support/cleanup.js';
-import { type Answer, ask, event } from '../support/client.js';
+import { type ApiResponse, ask, event } from '../support/client.js';
 import { openSocket } from '../support/raw-http.js';
 import { startReceiver } from '../support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
@@ -22,7 +22,7 @@ const post = (raw: string) =>
     ...{ method: 'POST', token: platformToken, raw, headers: { 'content-type': 'application/json' } },
   });
 
-function expectRefused({ status, body, text }: Answer): void {
+function expectRefused({ status, body, text }: ApiResponse): void {
   expect([400, 413, 422], text.slice(0, 500)).toContain(status);
   expect(body.request_id).toBeTruthy();
 }
@@ -69,10 +69,10 @@ describe('text that makes a careless regular expression backtrack', () => {
           event_types: ['*'],
           [field]: text,
         };
-        const answer = await create(
+        const response = await create(
           JSON.stringify(field === 'event_types' ? { ...body, [field]: [text] } : body),
         );
-        expect([403, 422], answer.text.slice(0, 300)).toContain(answer.status);
+        expect([403, 422], response.text.slice(0, 300)).toContain(response.status);
       }
     },
   );
@@ -139,8 +139,8 @@ it('readiness checks need no token, so all of them together use at most one conn
       if (isCheck) running -= 1;
     }
   });
-  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(`${service.publicUrl}/readyz`)));
-  expect(answers.every(({ status }) => status === 200)).toBe(true);
+  const responses = await Promise.all(Array.from({ length: 50 }, () => ask(`${service.publicUrl}/readyz`)));
+  expect(responses.every(({ status }) => status === 200)).toBe(true);
   expect(most).toBe(1);
 });
 

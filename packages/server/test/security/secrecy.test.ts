@@ -23,9 +23,9 @@ const responses: string[] = [];
 
 /** Sends a request and keeps everything that comes back. */
 async function send(method: string, path: string, body?: unknown) {
-  const answer = await tenant.ask(method, path, body === undefined ? {} : { body });
-  responses.push(JSON.stringify([...answer.headers]), answer.text);
-  return answer;
+  const response = await tenant.ask(method, path, body === undefined ? {} : { body });
+  responses.push(JSON.stringify([...response.headers]), response.text);
+  return response;
 }
 
 /** What a response shows once, and nothing else ever. */
@@ -78,12 +78,12 @@ const shownOnce = await (async () => {
   await send('GET', `/v1/webhooks/${id}/deliveries/${delivery.id}`);
   const issue = async (path: string) => {
     const body = { organization_id: tenant.organization };
-    const answer = await ask(`${service.platformUrl}/platform/${path}`, {
+    const response = await ask(`${service.platformUrl}/platform/${path}`, {
       method: 'POST',
       token: platformToken,
       body,
     });
-    return answer.body.data.token as string;
+    return response.body.data.token as string;
   };
   return {
     generated: data.secret as string,

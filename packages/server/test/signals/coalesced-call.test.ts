@@ -10,11 +10,11 @@ function controlled() {
 
 test('callers before it begins share one call', async () => {
   const { shared, ends } = controlled();
-  const answers = Promise.all([shared.call(), shared.call(), shared.call()]);
+  const results = Promise.all([shared.call(), shared.call(), shared.call()]);
   await new Promise(setImmediate);
   expect(ends).toHaveLength(1);
   ends[0]!(7);
-  expect(await answers).toEqual([7, 7, 7]);
+  expect(await results).toEqual([7, 7, 7]);
 });
 
 test('a caller during a running call gets the result of the next', async () => {

@@ -22,30 +22,30 @@ export class SimulatedReceiver {
   respond(nowMs: number): Outcome {
     const isOut = nowMs >= this.#outage.fromMs && nowMs < this.#outage.toMs;
     const quick = this.#random.between(1, 40);
-    if (isOut) return unanswered('connect', quick);
+    if (isOut) return noResponse('connect', quick);
     switch (this.manner) {
       case 'good':
-        return answered(200, quick);
+        return responded(200, quick);
       case 'slow':
-        return answered(200, this.#random.between(800, 3_000));
+        return responded(200, this.#random.between(800, 3_000));
       case 'hanging':
-        return unanswered('timeout', timeoutMs);
+        return noResponse('timeout', timeoutMs);
       case 'failing':
-        return answered(500, quick);
+        return responded(500, quick);
       case 'flaky':
-        return this.#random.next() < 0.4 ? answered(500, quick) : answered(204, quick);
+        return this.#random.next() < 0.4 ? responded(500, quick) : responded(204, quick);
       case 'busy':
         return this.#random.next() < 0.3
-          ? answered(429, quick, this.#random.between(1, 600) * 1_000)
-          : answered(200, quick);
+          ? responded(429, quick, this.#random.between(1, 600) * 1_000)
+          : responded(200, quick);
     }
   }
 }
 
-function answered(httpStatus: number, durationMs: number, retryAfterMs?: number): Outcome {
+function responded(httpStatus: number, durationMs: number, retryAfterMs?: number): Outcome {
   return { kind: 'response', httpStatus, durationMs, response: null, headers: {}, retryAfterMs };
 }
 
-function unanswered(error: 'connect' | 'timeout', durationMs: number): Outcome {
+function noResponse(error: 'connect' | 'timeout', durationMs: number): Outcome {
   return { kind: 'no_response', error, durationMs };
 }

@@ -240,13 +240,13 @@ test('an event that was acknowledged before a read is in its result', async () =
 test('the horizon is after the moment of the call, and never in the future', async () => {
   const client = early;
   const { rows } = await client.query(`
-    select date_trunc('milliseconds', clock_timestamp()) as asked, posthorn.event_horizon('ORG-own') as horizon,
-           clock_timestamp() as answered
+    select date_trunc('milliseconds', clock_timestamp()) as before, posthorn.event_horizon('ORG-own') as horizon,
+           clock_timestamp() as after
       from generate_series(1, 100)`);
   expect(rows.length).toBe(100);
-  for (const { asked, horizon, answered } of rows) {
-    expect(horizon.getTime()).toBeGreaterThan(asked.getTime());
-    expect(horizon.getTime()).toBeLessThanOrEqual(answered.getTime());
+  for (const { before, horizon, after } of rows) {
+    expect(horizon.getTime()).toBeGreaterThan(before.getTime());
+    expect(horizon.getTime()).toBeLessThanOrEqual(after.getTime());
   }
 });
 

@@ -138,13 +138,13 @@ describe('a read replica', () => {
 test('what a replica had replayed before a failover does not count after it', async () => {
   const end = { timeline: '7/1', position: '16384' };
   const replayed = { ...end };
-  const answering = (row: object) => ({ query: async () => ({ rows: [{ pid: 1, ...row }] }) });
+  const returning = (row: object) => ({ query: async () => ({ rows: [{ pid: 1, ...row }] }) });
   const read: string[] = [];
   const reader = new ReadReplica({
-    primary: answering(end) as unknown as Database,
+    primary: returning(end) as unknown as Database,
     replica: {
       onConnection: (work: (client: unknown, connection: object) => unknown) =>
-        work(answering(replayed), connection),
+        work(returning(replayed), connection),
       close: async () => undefined,
     } as unknown as Database,
     logger: pino({}, new Log()),

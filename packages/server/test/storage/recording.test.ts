@@ -250,11 +250,11 @@ describe('an idempotency key', () => {
     const keys = ['a', 'b', 'c', 'd'];
     const batch = (named: string[]) => named.map((key) => newEvent({ idempotency_key: key }));
     const ids = (recorded: readonly { id: string }[]) => recorded.map(({ id }) => id);
-    const answers = await Promise.all([
+    const recorded = await Promise.all([
       recordEvents(first, batch(keys)),
       recordEvents(second, batch(keys.toReversed())),
     ]);
-    expect(ids(answers[1]).reverse()).toEqual(ids(answers[0]));
+    expect(ids(recorded[1]).reverse()).toEqual(ids(recorded[0]));
     expect(await stored()).toHaveLength(4);
   });
 
@@ -309,10 +309,10 @@ describe('a missing weekly partition', () => {
 
   test('is created once by several concurrent recordings', async () => {
     for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
-    const answers = await Promise.all(
+    const recorded = await Promise.all(
       Array.from({ length: 8 }, () => recordText(database, JSON.stringify([newEvent()]))),
     );
-    expect((await storedIds()).sort()).toEqual(answers.map(([one]) => one!.id).sort());
+    expect((await storedIds()).sort()).toEqual(recorded.map(([one]) => one!.id).sort());
   });
 });
 

@@ -4,11 +4,11 @@ import type { NewEvent } from '../../src/domain/event.js';
 import { batchOf, type NewBatch } from '../../src/storage/recording.js';
 import { platformToken, type TestService } from './service.js';
 
-export interface Answer {
+export interface ApiResponse {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses of every shape
   body: any;
 }
 
@@ -28,7 +28,7 @@ export interface Ask {
 export async function ask(
   url: string,
   { method = 'GET', token, headers = {}, body, raw }: Ask = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const sent: Record<string, string> = { ...headers };
   if (token !== undefined) sent.authorization = `Bearer ${token}`;
   if (body !== undefined) sent['content-type'] ??= 'application/json';
@@ -80,16 +80,16 @@ export function batch(events: readonly Record<string, unknown>[]): NewBatch {
   return batchOf(events as unknown as NewEvent[]);
 }
 
-/** Records events through the platform listener and answers their ids and times. */
+/** Records events through the platform listener and returns their ids and times. */
 export async function record(
   service: TestService,
   ...events: unknown[]
 ): Promise<{ id: string; created_at: string }[]> {
-  const answer = await ask(`${service.platformUrl}/platform/events`, {
+  const response = await ask(`${service.platformUrl}/platform/events`, {
     method: 'POST',
     token: platformToken,
     body: events,
   });
-  if (answer.status !== 201) throw new Error(`recording failed: ${answer.text}`);
-  return answer.body.data;
+  if (response.status !== 201) throw new Error(`recording failed: ${response.text}`);
+  return response.body.data;
 }

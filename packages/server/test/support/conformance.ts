@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
-import type { Answer } from './client.js';
+import type { ApiResponse } from './client.js';
 import { type ApiDocument, type Operation, readDocument } from './operations.js';
 
 /** Headers that no response may have without its document saying so. */
@@ -10,7 +10,7 @@ const documentedHeaders = [
   ...['ratelimit', 'ratelimit-policy', 'idempotency-replayed'],
 ];
 
-/** Holds answers to what the OpenAPI document of their listener promises. */
+/** Holds responses to what the OpenAPI document of their listener promises. */
 export class Conformance {
   readonly #ajv: Ajv2020;
   readonly #compiled = new Map<string, ValidateFunction>();
@@ -42,24 +42,24 @@ export class Conformance {
   }
 
   /** The status is documented, the media type is one it may have there, and the body has its schema. */
-  check(operation: Operation, answer: Answer): void {
-    const place = `${operation.name} → ${answer.status}`;
-    const response = operation.responses[answer.status];
-    expect(response, `${place} is not documented: ${answer.text}`).toBeDefined();
-    const headers = Object.keys(response?.headers ?? {}).map((name) => name.toLowerCase());
+  check(operation: Operation, response: ApiResponse): void {
+    const place = `${operation.name} → ${response.status}`;
+    const documented = operation.responses[response.status];
+    expect(documented, `${place} is not documented: ${response.text}`).toBeDefined();
+    const headers = Object.keys(documented?.headers ?? {}).map((name) => name.toLowerCase());
     for (const name of documentedHeaders)
-      if (answer.headers.has(name)) expect(headers, `${place}: ${name} is not documented`).toContain(name);
-    const types = Object.keys(response?.content ?? {});
+      if (response.headers.has(name)) expect(headers, `${place}: ${name} is not documented`).toContain(name);
+    const types = Object.keys(documented?.content ?? {});
     if (types.length === 0) {
-      expect(answer.text, place).toBe('');
+      expect(response.text, place).toBe('');
       return;
     }
-    const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+    const type = response.headers.get('content-type')?.split(';')[0] ?? '';
     expect(types, place).toContain(type);
     if (operation.method === 'HEAD' || !/json/.test(type)) return;
-    const steps = ['paths', operation.path, operation.method.toLowerCase(), 'responses', answer.status];
-    const faults = this.#faults([...steps, 'content', type, 'schema'], answer.body);
-    expect(faults, `${place}: ${answer.text.slice(0, 1_000)}`).toEqual([]);
+    const steps = ['paths', operation.path, operation.method.toLowerCase(), 'responses', response.status];
+    const faults = this.#faults([...steps, 'content', type, 'schema'], response.body);
+    expect(faults, `${place}: ${response.text.slice(0, 1_000)}`).toEqual([]);
   }
 
   /** What is wrong with a value by the schema at that place of the document. */

@@ -65,7 +65,7 @@ export async function serverPid(directory: string): Promise<number | undefined> 
   return text === undefined ? undefined : Number(text.split('\n', 1)[0]);
 }
 
-/** Ends the server at once, as the kernel does when memory runs out. Answers who it was. */
+/** Ends the server at once, as the kernel does when memory runs out. Returns its process id. */
 export async function killServer(directory: string): Promise<number> {
   const pid = await serverPid(directory);
   if (pid === undefined) throw new Error(`no server runs in ${directory}`);

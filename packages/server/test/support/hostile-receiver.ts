@@ -5,7 +5,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterFile } from './cleanup.js';
 import { ask } from './client.js';
-import type { Answering, Receiver } from './receiver.js';
+import type { Receiver, Reply } from './receiver.js';
 import { platformToken } from './service.js';
 import { eventually } from './tenant.js';
 
@@ -22,59 +22,59 @@ function drip(socket: Socket, text: string): void {
 }
 
 /** The status line itself never gets complete. */
-export const dripsStatus: Answering = (response) => drip(response.socket!, 'HTTP/1.1 200 '.repeat(10));
+export const dripsStatus: Reply = (response) => drip(response.socket!, 'HTTP/1.1 200 '.repeat(10));
 
 /** A status line of success, and then headers without end. */
-export const dripsHeaders: Answering = (response) => {
+export const dripsHeaders: Reply = (response) => {
   response.socket?.write('HTTP/1.1 200 OK\r\nX-Slow: ');
   drip(response.socket!, 'z');
 };
 
 /** A whole head, and then a body without end. */
-export const dripsBody: Answering = (response) => {
+export const dripsBody: Reply = (response) => {
   response.socket?.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nfirst ');
   drip(response.socket!, 'z');
 };
 
 /** Takes the request and hangs up without a word. */
-export const hangsUp: Answering = (response) => response.socket?.destroy();
+export const hangsUp: Reply = (response) => response.socket?.destroy();
 
-/** Half an answer, and then the connection breaks. */
-export const breaksOff: Answering = (response) => {
+/** Half a response, and then the connection breaks. */
+export const breaksOff: Reply = (response) => {
   response.socket?.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this', () =>
     response.socket?.resetAndDestroy(),
   );
 };
 
 /** Turns the connection into something nobody asked for. */
-export const switchesProtocols: Answering = (response) =>
+export const switchesProtocols: Reply = (response) =>
   response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
 
-/** More header than any answer needs. */
-export const bragsInHeaders: Answering = (response) =>
+/** More header than any response needs. */
+export const bragsInHeaders: Reply = (response) =>
   response.socket?.end(`HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(1_000_000)}\r\n\r\n`);
 
-/** Hints that precede the answer proper. */
-export const hintsFirst: Answering = (response) =>
+/** Hints that precede the response proper. */
+export const hintsFirst: Reply = (response) =>
   response.socket?.write(
     'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n',
   );
 
-export function redirectsTo(location: string): Answering {
+export function redirectsTo(location: string): Reply {
   return { status: 307, headers: { location } };
 }
 
-/** Answers with a body of that many bytes, as fast as it is taken, and notes how many were. */
+/** Responds with a body of that many bytes, as fast as it is taken, and notes how many were. */
 export class Flood {
   readonly #bytes: number;
-  /** Bytes handed to the kernel, for each answer that has come to its end. */
+  /** Bytes handed to the kernel, for each response that has come to its end. */
   readonly sent: number[] = [];
 
   constructor(bytes: number) {
     this.#bytes = bytes;
   }
 
-  readonly answering: Answering = (response) => {
+  readonly reply: Reply = (response) => {
     const chunk = Buffer.alloc(64 * 1024, 'x');
     let written = 0;
     response.writeHead(200, { 'content-length': this.#bytes });
@@ -132,15 +132,15 @@ export async function inMemory(platformUrl: string): Promise<{ queued: number; i
   return { queued: read('queued'), inFlight: read('in_flight') };
 }
 
-/** Keeps every request waiting for its answer until the test has one for it. */
+/** Keeps every request waiting for its response until the test has one for it. */
 export class Standstill {
   readonly #held: ServerResponse[] = [];
 
-  readonly answering = (response: ServerResponse): void => {
+  readonly reply = (response: ServerResponse): void => {
     this.#held.push(response);
   };
 
-  /** Resolves once all that this service has in flight has arrived and is held; answers how many. */
+  /** Resolves once all that this service has in flight has arrived and is held. Returns how many. */
   async reached(platformUrl: string, receiver: Receiver): Promise<number> {
     await receiver.deliveries.nth(1);
     await eventually(
@@ -150,7 +150,7 @@ export class Standstill {
     return this.#held.length;
   }
 
-  /** Answers all that is held, and from now on at once. */
+  /** Responds to all that is held, and from now on at once. */
   end(receiver: Receiver, status: number): void {
     receiver.onDelivery = status;
     for (const response of this.#held.splice(0)) response.writeHead(status).end();

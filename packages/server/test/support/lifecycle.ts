@@ -4,11 +4,11 @@ import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ResourceName } from '../../src/index.js';
-import { type Answer, ask } from './client.js';
+import { type ApiResponse, ask } from './client.js';
 import { deliveriesOf } from './deliveries.js';
 import { platformToken, type TestService } from './service.js';
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests look into responses of every shape
 type Body = any;
 
 export const actor = { type: 'user', id: 'USR-ada' };
@@ -55,16 +55,16 @@ export class Platform {
     this.organization = organization;
   }
 
-  get(path: string): Promise<Answer> {
+  get(path: string): Promise<ApiResponse> {
     return ask(`${this.service.platformUrl}/platform/${path}`, { token: platformToken });
   }
 
-  post(path: string, body: unknown): Promise<Answer> {
+  post(path: string, body: unknown): Promise<ApiResponse> {
     const options = { method: 'POST', token: platformToken, body };
     return ask(`${this.service.platformUrl}/platform/${path}`, options);
   }
 
-  create(resource: string, fields: Record<string, unknown> = {}): Promise<Answer> {
+  create(resource: string, fields: Record<string, unknown> = {}): Promise<ApiResponse> {
     return this.post(resource, { organization_id: this.organization, actor, ...fields });
   }
 

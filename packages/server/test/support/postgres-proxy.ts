@@ -22,7 +22,7 @@ export class PostgresProxy {
       const outbound = this.#hold(connect(target as { path: string }));
       inbound.on('data', (chunk) => ['open', 'mute'].includes(this.#state) && outbound.write(chunk));
       outbound.on('data', (chunk) => {
-        if (this.#loseFrom !== undefined && chunk.includes(this.#loseFrom)) this.loseAnswers();
+        if (this.#loseFrom !== undefined && chunk.includes(this.#loseFrom)) this.loseResponses();
         if (this.#state === 'open') inbound.write(chunk);
       });
       inbound.once('close', () => outbound.destroy());
@@ -60,13 +60,13 @@ export class PostgresProxy {
     this.#state = 'silent';
   }
 
-  /** Statements still arrive and are carried out; what the database answers is lost. */
-  loseAnswers(): void {
+  /** Statements still arrive and are carried out; what the database returns is lost. */
+  loseResponses(): void {
     this.#state = 'mute';
   }
 
-  /** The same from the first answer on that has this in it. */
-  loseAnswersFrom(text: string): void {
+  /** The same, from the first response that contains this text. */
+  loseResponsesFrom(text: string): void {
     this.#loseFrom = text;
   }
 

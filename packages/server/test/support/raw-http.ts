@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   headers: Record<string, string>;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses of every shape
   body: any;
 }
 
@@ -26,22 +26,22 @@ export function readToEnd(socket: Socket): Promise<Buffer> {
   });
 }
 
-/** Sends bytes as they are and reads the one answer to them; the other side must close after it. */
-export async function sendRaw(url: string, ...parts: (string | Uint8Array)[]): Promise<RawAnswer> {
+/** Sends bytes as they are and reads the one response to them; the other side must close after it. */
+export async function sendRaw(url: string, ...parts: (string | Uint8Array)[]): Promise<RawResponse> {
   const socket = await openSocket(url);
   for (const part of parts) socket.write(part);
-  return parseAnswer(await readToEnd(socket));
+  return parseResponse(await readToEnd(socket));
 }
 
-/** Sends the start of a request, and hangs up as soon as the answer arrives: the service waits a second for the rest. */
-export async function sendStart(url: string, start: string): Promise<RawAnswer> {
+/** Sends the start of a request. Hangs up once the response arrives: the service waits a second for the rest. */
+export async function sendStart(url: string, start: string): Promise<RawResponse> {
   const socket = await openSocket(url);
   socket.once('data', () => socket.end());
   socket.write(start);
-  return parseAnswer(await readToEnd(socket));
+  return parseResponse(await readToEnd(socket));
 }
 
-export function parseAnswer(bytes: Buffer): RawAnswer {
+export function parseResponse(bytes: Buffer): RawResponse {
   const text = bytes.toString('utf8');
   const end = text.indexOf('\r\n\r\n');
   const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');

@@ -14,23 +14,23 @@ export interface Received {
   envelope: any;
 }
 
-interface FullAnswer {
+interface FullResponse {
   status: number;
   headers?: Record<string, string>;
   body?: string | Buffer;
 }
 
-/** A status, a whole answer, or whatever the test does with the response. */
-export type Answering = number | FullAnswer | ((response: ServerResponse, request: Received) => unknown);
+/** A status, a whole response, or whatever the test does with the response. */
+export type Reply = number | FullResponse | ((response: ServerResponse, request: Received) => unknown);
 
-/** Never answers. */
-export const hangs: Answering = () => undefined;
+/** Never responds. */
+export const hangs: Reply = () => undefined;
 /** Breaks the connection off without a byte. */
-export const resets: Answering = (response) => response.socket?.resetAndDestroy();
-/** Answers something that is not HTTP. */
-export const babbles: Answering = (response) => response.socket?.end('220 mail.example ESMTP\r\n');
-/** Answers that it continues in another protocol, which nobody asked for. */
-export const switchesProtocols: Answering = (response) =>
+export const resets: Reply = (response) => response.socket?.resetAndDestroy();
+/** Responds with something that is not HTTP. */
+export const babbles: Reply = (response) => response.socket?.end('220 mail.example ESMTP\r\n');
+/** Responds that it continues in another protocol, which nobody requested. */
+export const switchesProtocols: Reply = (response) =>
   response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n');
 
 /** What came, in order, and whoever waits for more. */
@@ -65,14 +65,14 @@ class Inbox {
   }
 }
 
-/** A real HTTP server that records what it gets, answers as it is told, and can be waited for. */
+/** A real HTTP server that records what it gets, responds as the test says, and can be waited for. */
 export class Receiver {
   readonly verifications = new Inbox();
   /** Everything but verifications: deliveries and tests. */
   readonly deliveries = new Inbox();
-  /** What it answers from now on. */
-  onVerification: Answering = 200;
-  onDelivery: Answering = 200;
+  /** How it responds from now on. */
+  onVerification: Reply = 200;
+  onDelivery: Reply = 200;
   readonly #server: Server;
 
   constructor() {
@@ -89,9 +89,9 @@ export class Receiver {
       const { method = '', url: path = '', headers } = request;
       const received = { method, path, headers, body, envelope };
       const isVerification = envelope.type === 'webhook.verification';
-      // Told before it is answered: whoever waits for a request may act while it is on the wire.
+      // Added before the response: whoever waits for a request may act while it is on the wire.
       (isVerification ? this.verifications : this.deliveries).add(received);
-      answer(isVerification ? this.onVerification : this.onDelivery, response, received);
+      respond(isVerification ? this.onVerification : this.onDelivery, response, received);
     });
   }
 
@@ -114,20 +114,20 @@ export class Receiver {
   }
 }
 
-function answer(answering: Answering, response: ServerResponse, request: Received): void {
-  if (typeof answering === 'function') {
-    answering(response, request);
+function respond(reply: Reply, response: ServerResponse, request: Received): void {
+  if (typeof reply === 'function') {
+    reply(response, request);
     return;
   }
-  const { status, headers = {}, body } = typeof answering === 'number' ? { status: answering } : answering;
+  const { status, headers = {}, body } = typeof reply === 'number' ? { status: reply } : reply;
   response.writeHead(status, headers).end(body);
 }
 
-/** Holds answers back until the test lets them go. */
+/** Holds responses back until the test lets them go. */
 export class Held {
   readonly #responses: ServerResponse[] = [];
 
-  readonly answering: Answering = (response) => {
+  readonly reply: Reply = (response) => {
     this.#responses.push(response);
   };
 
@@ -138,7 +138,7 @@ export class Held {
 
 /** A receiver on a free port, closed after the file. */
 export async function startReceiver(
-  script: { onVerification?: Answering; onDelivery?: Answering } = {},
+  script: { onVerification?: Reply; onDelivery?: Reply } = {},
 ): Promise<Receiver> {
   const receiver = Object.assign(new Receiver(), script);
   await receiver.start();

@@ -7,12 +7,12 @@ import { Notifier } from '../../src/signals/notifier.js';
 import { appByOrganization } from './limited-app.js';
 import { openSocket } from './raw-http.js';
 
-/** A read of a page of events that waits until the test answers it. */
+/** A read of a page of events that waits until the test finishes it. */
 export interface TailRead {
   organization: string;
   values: readonly unknown[];
   /** Returns one event with a payload of this length, or none. */
-  answer: (payloadLength?: number) => void;
+  finish: (payloadLength?: number) => void;
 }
 
 /** A listener with only the tail, whose reads wait for the test instead of a database. */
@@ -22,11 +22,11 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
   const query = ({ name, values }: { name: string; values: unknown[] }) => {
     if (name === 'event horizon') return { rows: [{ horizon: new Date(1_000) }] };
     return new Promise((resolve) => {
-      const answer = (payloadLength?: number) => {
+      const finish = (payloadLength?: number) => {
         const rows = payloadLength === undefined ? [] : [eventOf(String(values[0]), payloadLength)];
         resolve({ rows });
       };
-      reads.push({ organization: String(values[0]), values, answer });
+      reads.push({ organization: String(values[0]), values, finish });
       arrivals.emit('read');
     });
   };

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Token } from '../../src/domain/token.js';
-import { type Answer, type Ask, ask, event, record } from './client.js';
-import { type Answering, type Receiver, startReceiver } from './receiver.js';
+import { type ApiResponse, type Ask, ask, event, record } from './client.js';
+import { type Receiver, type Reply, startReceiver } from './receiver.js';
 import { makeToken, type TestService } from './service.js';
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests look into responses of every shape
 type Body = any;
 
 const yearMs = 365 * 86_400_000;
@@ -22,15 +22,15 @@ export class Tenant {
     this.token = token;
   }
 
-  ask(method: string, path: string, more: Omit<Ask, 'method'> = {}): Promise<Answer> {
+  ask(method: string, path: string, more: Omit<Ask, 'method'> = {}): Promise<ApiResponse> {
     return ask(`${this.service.publicUrl}${path}`, { method, token: this.token, ...more });
   }
 
-  /** A request that must succeed; answers its `data`. */
+  /** Sends a request that must succeed. Returns its `data`. */
   async data(method: string, path: string, body?: unknown): Promise<Body> {
-    const answer = await this.ask(method, path, body === undefined ? {} : { body });
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
-    return answer.body?.data;
+    const response = await this.ask(method, path, body === undefined ? {} : { body });
+    if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
+    return response.body?.data;
   }
 
   /** The body of a creation that is in order. */
@@ -38,7 +38,10 @@ export class Tenant {
     return { organization_id: this.organization, event_types: ['*'], ...fields };
   }
 
-  create(fields: Record<string, unknown> = {}, more: Omit<Ask, 'method' | 'body'> = {}): Promise<Answer> {
+  create(
+    fields: Record<string, unknown> = {},
+    more: Omit<Ask, 'method' | 'body'> = {},
+  ): Promise<ApiResponse> {
     return this.ask('POST', '/v1/webhooks', { ...more, body: this.creation(fields) });
   }
 
@@ -49,8 +52,8 @@ export class Tenant {
     return body.data;
   }
 
-  /** A receiver that answers deliveries so, and a webhook that leads to it. */
-  async connect(onDelivery: Answering = 200, fields: Record<string, unknown> = {}) {
+  /** A receiver that responds to deliveries with this, and a webhook that leads to it. */
+  async connect(onDelivery: Reply = 200, fields: Record<string, unknown> = {}) {
     const receiver = await startReceiver({ onDelivery });
     return { receiver, webhook: await this.webhook(receiver, fields) };
   }
