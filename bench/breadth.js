@@ -6,7 +6,7 @@ import { startServer } from './server.js';
 import { settled, written } from './store.js';
 
 const webhooks = 1_200;
-/** They take turns in short rounds, so that all have the machine in the same moods. */
+/** They take turns in short rounds, so that changes in the speed of the machine affect all alike. */
 const rounds = 7;
 const perRound = 12_000;
 const warmUps = 1;

@@ -47,7 +47,7 @@ export async function startPeer(name, receiver, needs) {
   child.once('exit', (code) => {
     if (code) throw new Error(`the service around ${name} ended with exit code ${code}`);
   });
-  const told = (key) =>
+  const received = (key) =>
     new Promise((found) => {
       const look = (message) => {
         if (!(key in message)) return;
@@ -56,12 +56,12 @@ export async function startPeer(name, receiver, needs) {
       };
       child.on('message', look);
     });
-  const asked = (key) => {
-    const response = told(key);
+  const request = (key) => {
+    const response = received(key);
     child.send({ ask: key });
     return response;
   };
-  const pool = new Pool(`http://127.0.0.1:${await told('port')}`, { connections: 64 });
+  const pool = new Pool(`http://127.0.0.1:${await received('port')}`, { connections: 64 });
   return {
     database: database?.client,
     async record(body) {
@@ -75,9 +75,9 @@ export async function startPeer(name, receiver, needs) {
       if (statusCode !== 201) throw new Error(`${name} returned ${statusCode}: ${text}`);
     },
     async settled() {
-      while (!(await asked('idle'))) await wait(askEveryMs);
+      while (!(await request('idle'))) await wait(askEveryMs);
     },
-    logged: () => asked('logged'),
+    logged: () => request('logged'),
     async memoryMb() {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
       return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)[1]) / 1024);

@@ -8,7 +8,7 @@ import { startReceiver } from './receivers.js';
 import { startServer } from './server.js';
 import { settled, waitingIn, written } from './store.js';
 
-/** Raw requests and events take turns in short rounds, so that both have the machine in the same moods. */
+/** Raw requests and events take turns in short rounds: changes in the speed of the machine affect both alike. */
 const rounds = 13;
 const perRound = 10_000;
 const warmUps = 2;

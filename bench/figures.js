@@ -8,7 +8,7 @@ export function percentile(values, fraction) {
 }
 
 /** The p50 and p99 of delays in milliseconds, for a line of figures. */
-export const told = (delays) =>
+export const p50AndP99 = (delays) =>
   delays.length === 0
     ? 'none'
     : `${percentile(delays, 0.5).toFixed(1)} ${percentile(delays, 0.99).toFixed(1)} ms`;

@@ -3,7 +3,7 @@ import { startFleet } from './fleet.js';
 import { makeEvent, spread } from './load.js';
 import { progress } from './progress.js';
 
-/** All take turns in short rounds, so that each has the machine in the same moods. */
+/** All take turns in short rounds, so that changes in the speed of the machine affect all alike. */
 const rounds = 4;
 /**
  * Every process compiles its code for itself: the first 5,000 requests take three times the CPU of later ones. So each
@@ -123,8 +123,8 @@ function report(print, forms, figures) {
     for (const [name, at] of Object.entries(figures)) {
       const { perSecond, serviceUs, databaseUs, ratio, cpuRatio, shares } = at[form];
       const times = `${ratio.toFixed(2)} x the throughput of ${first}, ${cpuRatio.toFixed(2)} x the CPU`;
-      const beside = name === first ? '' : times;
-      print(`  ${name}`, `${Math.round(perSecond)} events/s`, beside);
+      const comparison = name === first ? '' : times;
+      print(`  ${name}`, `${Math.round(perSecond)} events/s`, comparison);
       print(
         '    CPU per event: server processes, PostgreSQL',
         `${Math.round(serviceUs)} µs ${Math.round(databaseUs)} µs`,

@@ -4,7 +4,7 @@ import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
 import { startServer } from './server.js';
 
-/** The machine has its moods: of several rounds the middle one counts. */
+/** The speed of the machine varies, so the median of several rounds counts. */
 const rounds = 7;
 /** Until the code is compiled; a process that is slow by itself would make the others look harmless. */
 const warmUps = 4;
@@ -15,7 +15,7 @@ const perSecond = 200;
 const backlog = 100_000;
 const hanging = 5;
 
-/** A healthy webhook alone, then beside hanging ones and a dead one with a backlog of 100,000. */
+/** A healthy webhook alone, then alongside hanging ones and a dead one with a backlog of 100,000. */
 export async function benchIsolation(print) {
   const receiver = await startReceiver();
   const others = await startReceiver();
@@ -31,11 +31,11 @@ export async function benchIsolation(print) {
     }
     await spread(backlog / 500, 4, () => server.record(Array.from({ length: 500 }, () => makeEvent())));
     await inRounds(settlingIn, server, receiver, healthy);
-    const beside = await inRounds(rounds, server, receiver, healthy);
-    const told = (p99s) => `${p99s.join(' ')} ms`;
-    print('healthy webhook alone, p99 of each round', told(alone), '');
-    print(`alongside ${hanging} hanging ones and a backlog of ${backlog}`, told(beside), '');
-    print('ratio of the medians', (median(beside) / median(alone)).toFixed(2), 'aim: at most 2');
+    const alongside = await inRounds(rounds, server, receiver, healthy);
+    const listed = (p99s) => `${p99s.join(' ')} ms`;
+    print('healthy webhook alone, p99 of each round', listed(alone), '');
+    print(`alongside ${hanging} hanging ones and a backlog of ${backlog}`, listed(alongside), '');
+    print('ratio of the medians', (median(alongside) / median(alone)).toFixed(2), 'aim: at most 2');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
   } finally {
     await server.stop();

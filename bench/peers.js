@@ -11,7 +11,7 @@ import { hasRedis } from './redis.js';
 import { writtenIn } from './written.js';
 
 const folder = fileURLToPath(new URL('./peers', import.meta.url));
-/** All take turns in short rounds, so that each has the machine in the same moods. */
+/** All take turns in short rounds, so that changes in the speed of the machine affect all alike. */
 const rounds = 4;
 const forms = {
   'batches of 100': { perRound: 4_000, batch: 100, producers: 8 },

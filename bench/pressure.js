@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import { raw } from './deliver.js';
-import { told } from './figures.js';
+import { p50AndP99 } from './figures.js';
 import { makeEvent, recordMany, spread } from './load.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
@@ -81,7 +81,7 @@ export async function benchFlaky(print) {
     await arrived;
     // Waits are drawn from 1 to 1.2 s.
     const late = (await receiver.report()).delays.map((ms) => ms - 1_200);
-    print('delay of second attempts after they are due, p50 and p99', told(late), '');
+    print('delay of second attempts after they are due, p50 and p99', p50AndP99(late), '');
   } finally {
     await server.stop();
     receiver.stop();

@@ -8,7 +8,7 @@ import { startServer } from './server.js';
 
 const short = { events: 200_000, days: 4 };
 const long = { events: 5_000_000, days: 25 };
-/** All requests take turns in short rounds, so that each has the machine in the same moods. */
+/** All requests take turns in short rounds, so that changes in the speed of the machine affect all alike. */
 const rounds = 9;
 const roundMs = 400;
 const connections = 4;

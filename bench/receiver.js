@@ -1,7 +1,8 @@
 // A webhook receiver in a process of its own. It responds 200 to everything on `/ok`, after three seconds on `/slow`,
 // after so many milliseconds on `/after/<ms>`, on `/flaky` at the second time to every tenth, and on `/fickle` until it
-// is told to hang there. On `/kept` it also keeps the id of every event. It hangs on `/hang` and responds 500 on `/fail` (but verifies everywhere). It keeps how long the
-// events on `/timed` and `/after` took to arrive, and reports what it saw when asked.
+// gets the message to hang there. On `/kept` it also keeps the id of every event. It hangs on `/hang` and responds 500
+// on `/fail` (but verifies everywhere). It keeps how long the events on `/timed` and `/after` took to arrive, and
+// reports what it saw on request.
 import { createServer } from 'node:http';
 
 let received = 0;

@@ -1,4 +1,4 @@
-import { median, told } from './figures.js';
+import { median, p50AndP99 } from './figures.js';
 import { makeEvent, spread } from './load.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
@@ -27,7 +27,7 @@ export async function benchSingle(print) {
     const requests = turns.flatMap(({ requestsMs }) => requestsMs);
     const name = `one event per request, ${connections} connections`;
     print(name, `${middle(({ perSecond }) => perSecond)} events/s`, '');
-    print('recording request, p50 and p99', told(requests), '');
+    print('recording request, p50 and p99', p50AndP99(requests), '');
     print('CPU of the server process per event', `${middle(({ serverUs }) => serverUs)} µs`, '');
     print('CPU of PostgreSQL per event', `${middle(({ databaseUs }) => databaseUs)} µs`, '');
     print(

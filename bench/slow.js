@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { told } from './figures.js';
+import { p50AndP99 } from './figures.js';
 import { pace, recordMany, steady } from './load.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
@@ -19,15 +19,17 @@ const pacedSeconds = 20;
 const drainMsMax = 30_000;
 const memoryAim = 'aim: at most 250';
 
-/** A healthy webhook beside slow ones that cannot keep up, then slow ones that could. */
+/** A healthy webhook alongside slow ones that cannot keep up, then slow ones that could. */
 export async function benchSlow(print) {
-  await besideHealthy((server, others, healthy) => besideMany(print, server, others, healthy));
+  await alongsideHealthy((server, others, healthy) => alongsideMany(print, server, others, healthy));
   for (const ownMs of ownTimesMs)
-    await besideHealthy((server, others, healthy) => besidePaced(print, ownMs, server, others, healthy));
+    await alongsideHealthy((server, others, healthy) =>
+      alongsidePaced(print, ownMs, server, others, healthy),
+    );
 }
 
-/** A healthy webhook alone, then beside many that take seconds to respond and whose producers are ahead of them. */
-async function besideMany(print, server, others, healthy) {
+/** A healthy webhook alone, then alongside many that take seconds to respond and whose producers are ahead of them. */
+async function alongsideMany(print, server, others, healthy) {
   progress('a healthy webhook alone');
   const alone = await healthy(slowSeconds);
   for (let index = 0; index < slowWebhooks; index += 1) {
@@ -41,17 +43,17 @@ async function besideMany(print, server, others, healthy) {
       await wait(100);
     }
   })();
-  progress(`beside ${slowWebhooks} slow ones`);
-  const beside = await healthy(slowSeconds);
+  progress(`alongside ${slowWebhooks} slow ones`);
+  const alongside = await healthy(slowSeconds);
   isOver = true;
   await ahead;
-  print('healthy webhook alone, p50 and p99', told(alone), '');
-  print(`alongside ${slowWebhooks} that take 3 s and cannot keep up`, told(beside), '');
+  print('healthy webhook alone, p50 and p99', p50AndP99(alone), '');
+  print(`alongside ${slowWebhooks} that take 3 s and cannot keep up`, p50AndP99(alongside), '');
   print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
 }
 
-/** One slow webhook at a rate it could take: does it keep up, and what does a fast one beside it notice? */
-async function besidePaced(print, ownMs, server, others, healthy) {
+/** One slow webhook at a rate it could take: does it keep up, and what does a fast one alongside it notice? */
+async function alongsidePaced(print, ownMs, server, others, healthy) {
   const name = `a receiver that takes ${ownMs} ms`;
   progress(`a healthy webhook alone, before ${name}`);
   const alone = await healthy(pacedSeconds);
@@ -62,20 +64,20 @@ async function besidePaced(print, ownMs, server, others, healthy) {
   const paced = pace(server, count, slowPerSecond);
   await wait(leadInSeconds * 1000);
   const early = (await others.report()).received;
-  const [beside] = await Promise.all([healthy(pacedSeconds - 1), paced]);
+  const [alongside] = await Promise.all([healthy(pacedSeconds - 1), paced]);
   const backlog = count - (await others.report()).received;
   const drained = await Promise.race([arrived.then(() => true), wait(drainMsMax, false, { ref: false })]);
   const { delays } = await others.report();
   print(`${name}: backlog after ${leadInSeconds + pacedSeconds} s`, `${backlog} events`, 'aim: next to none');
   print(`  drained within ${drainMsMax / 1000} s`, drained ? 'yes' : 'no', 'aim: yes');
-  print('  its own latency, p50 and p99', told(delays.slice(early)), '');
-  print('  a fast webhook alone, p50 and p99', told(alone), '');
-  print('  a fast webhook alongside it, p50 and p99', told(beside), 'aim: p99 at most 2 x alone');
+  print('  its own latency, p50 and p99', p50AndP99(delays.slice(early)), '');
+  print('  a fast webhook alone, p50 and p99', p50AndP99(alone), '');
+  print('  a fast webhook alongside it, p50 and p99', p50AndP99(alongside), 'aim: p99 at most 2 x alone');
 }
 
 /** A healthy webhook in the moment in which many others that have responded all begin to hang. */
 export function benchStall(print) {
-  return besideHealthy(async (server, others, healthy) => {
+  return alongsideHealthy(async (server, others, healthy) => {
     for (let index = 0; index < fickleWebhooks; index += 1) {
       await server.createWebhook(`${others.url}/fickle`, ['agent.run.completed']);
     }
@@ -87,13 +89,13 @@ export function benchStall(print) {
     progress('they hang');
     await recordMany(server, fickleEvents);
     const delays = await healthy(10);
-    print(`healthy webhook after ${fickleWebhooks} others hang, p50 and p99`, told(delays), '');
+    print(`healthy webhook after ${fickleWebhooks} others hang, p50 and p99`, p50AndP99(delays), '');
     print('  highest', `${Math.max(...delays)} ms`, '');
   });
 }
 
 /** Starts a server with a healthy webhook that was sent to, and a receiver for others; hands both to `work`. */
-async function besideHealthy(work) {
+async function alongsideHealthy(work) {
   const receiver = await startReceiver();
   const others = await startReceiver();
   const server = await startServer();

@@ -8,7 +8,7 @@ const askEveryMs = 200;
 const openTables = ['bundles', 'handoffs', 'backlog'];
 const waitingTables = ['bundles', 'backlog'];
 
-/** Waits until every outcome is written. It asks seldom: the question costs too. */
+/** Waits until every outcome is written. It looks rarely, because the query has a cost, too. */
 export async function settled(database) {
   const open = (await existing(database, openTables)).map((table) => `exists (select from ${table})`);
   // Each state has an index of its own, which a condition on both together would not use.

@@ -63,7 +63,7 @@ export class Api {
     return data.id;
   }
 
-  /** Reads the newest event until told to stop and refused for its rate. Returns the statuses that came. */
+  /** Reads the newest event until it is stopped and refused for its rate. Returns the statuses that came. */
   async poll(isOver) {
     const path = `/v1/events?organization_id=${organization}&limit=1`;
     const statuses = new Set();

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 
 const codes = { 'no error': 0, 'server failure': 2, 'no such name': 3 };
 
-/** Responds to DNS queries as it is told: with addresses, with an error, or not at all. */
+/** Responds to DNS queries as the scenario says: with addresses, with an error, or not at all. */
 export class NameServer {
   #socket = createSocket('udp4');
   #names = new Map();

@@ -109,9 +109,9 @@ async function freePort() {
   for (;;) {
     candidate = candidate >= 32_000 ? 20_000 : candidate + 1;
     const probe = createServer();
-    const isFree = await new Promise((told) => {
-      probe.once('error', () => told(false));
-      probe.listen(candidate, '127.0.0.1', () => probe.close(() => told(true)));
+    const isFree = await new Promise((resolve) => {
+      probe.once('error', () => resolve(false));
+      probe.listen(candidate, '127.0.0.1', () => probe.close(() => resolve(true)));
     });
     if (isFree) return candidate;
   }

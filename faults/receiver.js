@@ -135,7 +135,7 @@ const commands = {
   certify: async ({ key, cert }) => {
     const port = secure?.address().port ?? 0;
     if (secure !== undefined) {
-      const closed = new Promise((told) => secure.close(told));
+      const closed = new Promise((resolve) => secure.close(resolve));
       for (const socket of handshakes) socket.destroy();
       secure.closeAllConnections();
       await closed;

@@ -7,7 +7,7 @@ const responseMs = 30_000;
 /** Speaks to the process with the receivers. */
 export class Receivers {
   #child;
-  #asked = new Map();
+  #pending = new Map();
   #next = 0;
   #onArrival;
   url;
@@ -16,11 +16,11 @@ export class Receivers {
   static async start() {
     const receivers = new Receivers();
     receivers.#child = keep(fork(new URL('./receiver.js', import.meta.url), { serialization: 'advanced' }));
-    const port = new Promise((told) => {
+    const port = new Promise((resolve) => {
       receivers.#child.on('message', (message) => {
-        if (message.port !== undefined) told(message.port);
+        if (message.port !== undefined) resolve(message.port);
         else if (message.arrived) receivers.#onArrival?.();
-        else receivers.#asked.get(message.id)?.(message);
+        else receivers.#pending.get(message.id)?.(message);
       });
     });
     receivers.url = `http://127.0.0.1:${await within('the start of the receivers', port, responseMs)}`;
@@ -30,10 +30,10 @@ export class Receivers {
   #ask(command, given = {}) {
     this.#next += 1;
     const id = this.#next;
-    const response = new Promise((told) => this.#asked.set(id, told));
+    const response = new Promise((resolve) => this.#pending.set(id, resolve));
     this.#child.send({ id, command, ...given });
     return within(`a report of the receivers (${command})`, response, responseMs).finally(() =>
-      this.#asked.delete(id),
+      this.#pending.delete(id),
     );
   }
 
@@ -60,8 +60,8 @@ export class Receivers {
 
   /** Resolves to a promise for the arrival of the next delivery at this path, before it gets a response. */
   async arrival(path) {
-    const arrived = new Promise((told) => {
-      this.#onArrival = told;
+    const arrived = new Promise((resolve) => {
+      this.#onArrival = resolve;
     });
     await this.#ask('signal', { path });
     return { arrived };

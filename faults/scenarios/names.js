@@ -29,7 +29,7 @@ export const names = {
       'server failure': 'server failure',
       'silent name server': 'silence',
       'a private address': [random.pick(['10.0.0.1', '192.168.1.1', '169.254.169.254', '127.0.1.1'])],
-      'a private address beside a good one': [...good, '10.0.0.1'],
+      'a private address next to a good one': [...good, '10.0.0.1'],
     };
     for (const state of random.shuffle(Object.keys(states)).slice(0, 3)) {
       await wait(random.between(300, 800));

@@ -4,7 +4,7 @@ import { accepting, refusing } from '../behaviors.js';
 const hostile = ['/hook-1', '/hook-2', '/hook-3'];
 const rounds = 3;
 
-/** Lets receivers behave in every hostile way in turn, beside one that behaves well. */
+/** Lets receivers behave in every hostile way in turn, next to one that behaves well. */
 export const receivers = {
   name: 'receivers',
   summary:
