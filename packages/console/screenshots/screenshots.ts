@@ -130,7 +130,7 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       // A window as tall as the page: what sticks to the window's edges then stands where the page ends.
       const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
       await page.setViewportSize({ ...device.viewport, height: Math.max(device.viewport.height, height) });
-      // A taller window shows more webhooks, whose figures are then asked for.
+      // A taller window shows more webhooks, whose figures are then requested.
       // Polled from here: the page's policy forbids to evaluate text inside it.
       const figures = "[...document.querySelectorAll('td.rate')].every((cell) => cell.textContent !== '')";
       await expect.poll(() => page.evaluate<boolean>(figures)).toBe(true);

@@ -260,10 +260,10 @@ describeInBrowser('the console in a browser', async (open) => {
     await door.open();
     await page.getByRole('heading', { name: 'Event types', exact: true }).waitFor();
 
-    const asked = page.waitForResponse('**/readyz');
+    const checked = page.waitForResponse('**/readyz');
     await open('Audit log');
     await notLoaded.waitFor();
-    await asked;
+    await checked;
     expect(loads).toHaveLength(2);
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
@@ -449,9 +449,9 @@ describeInBrowser('the console in a browser', async (open) => {
     const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });
     const { page, faults } = await watched();
     // To this page, the session ends in a second, as if its clock were ahead.
-    let asked = 0;
+    let requests = 0;
     await page.route('**/v1/token', async (route) => {
-      asked += 1;
+      requests += 1;
       const response = await route.fetch();
       if (!response.ok()) return route.fulfill({ response });
       const { data } = await response.json();
@@ -461,7 +461,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.goto(link(body.data.token, '/webhooks/new'));
     await refreshOften(page);
     await page.getByText('Session ends soon').waitFor();
-    await expect.poll(() => asked).toBeGreaterThan(1);
+    await expect.poll(() => requests).toBeGreaterThan(1);
     await page.getByLabel('URL').fill('https://example.com/orders');
     const { body: tokens } = await platform('GET', `/tokens?organization_id=${tenant.organization}`);
     const ours = tokens.data.find((token: { portal: boolean }) => token.portal);
@@ -480,7 +480,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByText('Acme Cloud immediately sends a signed request').waitFor();
     await page.getByText('An https URL at a public address.', { exact: true }).waitFor();
     expect(await page.locator('main').innerText()).not.toMatch(/npm start|operator/);
-    expect(unexpected(faults, new RegExp(`^asked ${new URL(body.data.url).origin}/`))).toEqual([]);
+    expect(unexpected(faults, new RegExp(`^requested ${new URL(body.data.url).origin}/`))).toEqual([]);
   });
 
   it('is framed by the origins of the settings alone, and explains the end of a session', async () => {
@@ -511,7 +511,7 @@ describeInBrowser('the console in a browser', async (open) => {
     );
     await portal.getByRole('link', { name: 'Events' }).first().click();
     await portal.getByRole('heading', { name: 'This session has ended' }).waitFor();
-    const own = new RegExp(`^asked (${friend.origin}|${stranger.origin}|${service.publicUrl})/`);
+    const own = new RegExp(`^requested (${friend.origin}|${stranger.origin}|${service.publicUrl})/`);
     expect(unexpected(unexpected(faults, own), /status of 401|frame-ancestors/)).toEqual([]);
   });
 
@@ -594,15 +594,15 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('is accessible in every view, in light and dark colors, fits a phone that zooms in on none of its fields, and asks for no more than a page', async () => {
+  it('is accessible in every view, in light and dark colors, fits a phone that zooms in on none of its fields, and requests no more than a page', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
     const event = await tenant.record();
     const [delivery] = await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
-    const asked: string[] = [];
+    const requested: string[] = [];
     page.on('request', (request) =>
-      asked.push(`${request.method()} ${request.url().slice(door.url.length)}`),
+      requested.push(`${request.method()} ${request.url().slice(door.url.length)}`),
     );
     await page.goto(link(tenant.token));
     for (const [path, heading, tab] of views(webhook.id, delivery.id, event.id)) {
@@ -616,7 +616,7 @@ describeInBrowser('the console in a browser', async (open) => {
       // What surrounds the views is the same in all of them, and so is what surrounds the tabs of a webhook.
       const isOnlyTab = tab && tab !== 'Deliveries';
       await expectAccessible(page, path, path === '' ? 'html' : isOnlyTab ? '.tabs ~ *' : 'main');
-      expect(asked.splice(0).filter(isUnbounded), path).toEqual([]);
+      expect(requested.splice(0).filter(isUnbounded), path).toEqual([]);
     }
     await page.setViewportSize({ width: 375, height: 812 });
     await page.getByRole('button', { name: 'Search' }).click();

@@ -103,14 +103,16 @@ describeInBrowser('the views of the console', async (open) => {
     await page.keyboard.press('k');
     expect(await isFocused(links.nth(38))).toBe(true);
     await refreshOften(page);
-    const asked: URL[] = [];
-    page.on('request', (request) => asked.push(new URL(request.url())));
+    const requested: URL[] = [];
+    page.on('request', (request) => requested.push(new URL(request.url())));
     for (const [path, heading, list] of [
       ['/deliveries', 'Deliveries', '/v1/deliveries'],
       ['/audit', 'Audit log', '/v1/audit-logs'],
     ] as const) {
       const starts = () =>
-        asked.filter(({ pathname }) => pathname === list).map(({ searchParams }) => searchParams.get('from'));
+        requested
+          .filter(({ pathname }) => pathname === list)
+          .map(({ searchParams }) => searchParams.get('from'));
       await visit(page, `${path}?range=24h`, heading);
       await expect.poll(starts).toHaveLength(1);
       await passMinute();

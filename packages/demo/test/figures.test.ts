@@ -63,18 +63,18 @@ describe('the ledger', () => {
         fc.uniqueArray(fc.integer(), { maxLength: 50 }),
         fc.uniqueArray(fc.integer(), { maxLength: 50 }),
         fc.infiniteStream(fc.boolean()),
-        (told, seen, turns) => {
+        (acknowledged, seen, turns) => {
           const ledger = new Ledger();
-          const left = { told: [...told], seen: [...seen] };
-          for (const isTold of turns) {
-            if (left.told.length + left.seen.length === 0) break;
-            const id = (isTold ? left.told : left.seen).shift();
+          const left = { acknowledged: [...acknowledged], seen: [...seen] };
+          for (const isAcknowledged of turns) {
+            if (left.acknowledged.length + left.seen.length === 0) break;
+            const id = (isAcknowledged ? left.acknowledged : left.seen).shift();
             if (id === undefined) continue;
-            if (isTold) ledger.acknowledged(`EVT-${id}`);
+            if (isAcknowledged) ledger.acknowledged(`EVT-${id}`);
             else ledger.shown(`EVT-${id}`);
           }
-          expect(ledger.missing).toBe(told.filter((id) => !seen.includes(id)).length);
-          expect(ledger.others).toBe(seen.filter((id) => !told.includes(id)).length);
+          expect(ledger.missing).toBe(acknowledged.filter((id) => !seen.includes(id)).length);
+          expect(ledger.others).toBe(seen.filter((id) => !acknowledged.includes(id)).length);
         },
       ),
     );

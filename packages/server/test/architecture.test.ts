@@ -160,7 +160,7 @@ describe('the source', () => {
 });
 
 describe('the packages', () => {
-  /** What each may import, beside Node's own modules and packages of others. */
+  /** What each may import, apart from Node's own modules and third-party packages. */
   const mayImport: Record<string, readonly string[]> = {
     receiver: [],
     client: [],

@@ -231,7 +231,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     return `postgres://u:hunter2@127.0.0.1:${port}/x?sslmode=verify-full`;
   }
 
-  test('a database without TLS if the URL asks for it', async () => {
+  test('a database without TLS if the URL requires it', async () => {
     const DATABASE_URL = await startServer((socket) => socket.end('N'));
     const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_LOG_LEVEL: 'silent' };
     const advice =
@@ -793,8 +793,8 @@ describe('serve', () => {
 
     test('a misspelt setting is reported in one line, and the service starts anyway', async () => {
       const { stdout } = await service.process.ended;
-      const told = linesOf(stdout).filter((line) => line.includes('POSTHORN_RATE_LIMT_READS'));
-      expect(told.map((line) => JSON.parse(line))).toMatchObject([
+      const warnings = linesOf(stdout).filter((line) => line.includes('POSTHORN_RATE_LIMT_READS'));
+      expect(warnings.map((line) => JSON.parse(line))).toMatchObject([
         {
           level: 'warn',
           msg: 'Ignoring POSTHORN_RATE_LIMT_READS: there is no such setting. Did you mean POSTHORN_RATE_LIMIT_READS?',

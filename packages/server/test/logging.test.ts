@@ -39,8 +39,8 @@ describe('the level of a log line', () => {
   });
 
   it('is a warning for the death of a node, and nothing is said about a node that stops', async () => {
-    const beside = await startTestService({ DATABASE_URL: service.databaseUrl, POSTHORN_ROLES: 'delivery' });
-    await beside.stop();
+    const second = await startTestService({ DATABASE_URL: service.databaseUrl, POSTHORN_ROLES: 'delivery' });
+    await second.stop();
     const { rows } = await service.database.query<{ id: number }>({
       text: "insert into posthorn.nodes (alive_until) values (now() - interval '1 s') returning id",
     });

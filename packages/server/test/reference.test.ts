@@ -122,7 +122,7 @@ describe.runIf(hasChromium)(
       return () => browser.close();
     });
 
-    /** Opens the page and notes whatever it complains about or asks another host for. */
+    /** Opens the page and notes whatever it complains about or requests from another host. */
     async function open(
       { url, title }: Listener,
       options: BrowserContextOptions,

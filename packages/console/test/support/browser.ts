@@ -28,7 +28,7 @@ export interface Watched {
   faults: string[];
 }
 
-/** Opens a page in a context of its own and notes whatever it complains about or asks another origin for. */
+/** Opens a page in a context of its own and notes whatever it complains about or requests from another origin. */
 export async function watchedPage(
   browser: Browser,
   origin: string,
@@ -41,7 +41,7 @@ export async function watchedPage(
 
 const viewport = { width: 1280, height: 860 };
 
-/** Returns a list that grows with whatever a page complains about or asks another origin for. */
+/** Returns a list that grows with whatever a page complains about or requests from another origin. */
 function watch(page: Page, origin: string): string[] {
   const faults: string[] = [];
   page.on('console', (message) => {
@@ -50,7 +50,7 @@ function watch(page: Page, origin: string): string[] {
   page.on('pageerror', (error) => faults.push(String(error)));
   page.on('request', (request) => {
     const url = new URL(request.url());
-    if (url.origin !== origin && url.protocol !== 'data:') faults.push(`asked ${request.url()}`);
+    if (url.origin !== origin && url.protocol !== 'data:') faults.push(`requested ${request.url()}`);
   });
   return faults;
 }

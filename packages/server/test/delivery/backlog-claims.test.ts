@@ -239,9 +239,9 @@ describe('a claim', () => {
     // Not 30 s: the clocks of two cores can differ by some microseconds.
     expect(ahead.nextMs).toBeLessThan(40_000);
     await recordFor(database, null, 1);
-    const beside = await claimFor(database, node);
-    expect(beside.deliveries).toHaveLength(1);
-    expect(beside.nextMs).toBeLessThan(40_000);
+    const both = await claimFor(database, node);
+    expect(both.deliveries).toHaveLength(1);
+    expect(both.nextMs).toBeLessThan(40_000);
   });
 
   describe('limited by bytes', () => {

@@ -60,7 +60,7 @@ function nodeOn(database: Database, node: number) {
   return { claimer, lanes, attempted, all };
 }
 
-/** A database that counts claims, and what it was asked for with each. */
+/** A database that notes the total and the time limit of each claim. */
 function counting(database: Database, isRefused = (_total: number) => false) {
   const totals: number[] = [];
   const limitsMs: unknown[] = [];

@@ -173,7 +173,7 @@ describe('what a node knows about a webhook', () => {
     const known = Promise.all(inUse.map(({ id }) => directory.get('ORG-acme', id)));
     (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2'));
     await known;
-    // Fresh enough: nothing is asked.
+    // Fresh enough: nothing is looked up.
     await directory.refresh(inUse);
     vi.advanceTimersByTime(600);
     const refreshed = directory.refresh(inUse);

@@ -46,8 +46,8 @@ describe('a delivery that keeps failing', () => {
     expect(delivery.attempt_log.map(({ attempt }: Body) => attempt)).toEqual([1, 2, 3, 4, 5]);
     expect(receiver.deliveries.all.map(attemptOf)).toEqual([1, 2, 3, 4, 5]);
 
-    const told = await owner.events({ type: 'webhook.delivery_failed' });
-    expect(told).toEqual([
+    const reported = await owner.events({ type: 'webhook.delivery_failed' });
+    expect(reported).toEqual([
       {
         id: expect.stringMatching(/^EVT-/),
         type: 'webhook.delivery_failed',
@@ -68,7 +68,7 @@ describe('a delivery that keeps failing', () => {
         created_at: expect.any(String),
       },
     ]);
-    expect(await owner.webhooksOf(told[0])).toEqual([]);
+    expect(await owner.webhooksOf(reported[0])).toEqual([]);
   });
 
   test('reports the error if its last attempt got no status', async () => {
@@ -78,8 +78,8 @@ describe('a delivery that keeps failing', () => {
     });
     await owner.record({ workspace_id: 'WS-9' });
     expect(await ended(owner, webhook)).toMatchObject({ http_status: null, error: 'reset', attempts: 5 });
-    const [told] = await owner.events({ type: 'webhook.delivery_failed' });
-    expect(told).toMatchObject({ workspace_id: 'WS-9', payload: { http_status: null, error: 'reset' } });
+    const [reported] = await owner.events({ type: 'webhook.delivery_failed' });
+    expect(reported).toMatchObject({ workspace_id: 'WS-9', payload: { http_status: null, error: 'reset' } });
   });
 });
 
@@ -111,8 +111,8 @@ describe('a delivery', () => {
       status: 'disabled',
       disabled_reason: 'gone',
     });
-    const told = await witness.receiver.deliveries.nth(1);
-    expect(told.envelope).toMatchObject({
+    const reported = await witness.receiver.deliveries.nth(1);
+    expect(reported.envelope).toMatchObject({
       type: 'webhook.disabled',
       data: { webhook_id: webhook.id, reason: 'gone' },
     });
@@ -174,8 +174,8 @@ describe('a webhook that only fails', () => {
       () => standing(owner, webhook),
       ({ status, disabled_reason: reason }) => status === 'disabled' && reason === 'failing',
     );
-    const told = await owner.events({ type: 'webhook.disabled' });
-    expect(told).toMatchObject([
+    const reported = await owner.events({ type: 'webhook.disabled' });
+    expect(reported).toMatchObject([
       {
         actor: { type: 'system', id: 'posthorn' },
         subject: { type: 'webhook', id: webhook.id },

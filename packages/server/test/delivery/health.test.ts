@@ -200,7 +200,7 @@ describe('the health of a webhook in the database', () => {
 });
 
 describe('a settler', () => {
-  /** Refuses to write as often as it is told to. */
+  /** Refuses to write as often as the test says. */
   class RefusingDatabase extends Database {
     refusals = 0;
 

@@ -85,7 +85,7 @@ test('whatever a receiver sends, every request ends once, in time, and the proce
   const scripts = fc.array(fc.tuple(fc.boolean(), acts), { minLength: 50, maxLength: 50 });
   await fc.assert(
     fc.asyncProperty(scripts, async (batch) => {
-      // Each meets a fresh connection or one that has served before, the others beside it.
+      // Each meets a fresh connection or one that has served before, at the same time as the others.
       const outcomes = batch.map(async ([isReused, act]) => {
         const { url, sockets } = await startByteReceiver((socket, { connection, request }) => {
           if (isReused && connection === 1 && request === 1) socket.write(ok);

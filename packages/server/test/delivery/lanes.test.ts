@@ -79,8 +79,8 @@ class Rig {
   }
 
   count = (webhook: string) => this.inFlight.filter(({ lane }) => lane.webhookId === webhook).length;
-  claimed = (asked: Room, more: string[] = [], beganMs = this.nowMs) =>
-    this.lanes.claimed({ deliveries: [], more: new Set(more), nextMs: undefined }, asked, beganMs);
+  claimed = (room: Room, more: string[] = [], beganMs = this.nowMs) =>
+    this.lanes.claimed({ deliveries: [], more: new Set(more), nextMs: undefined }, room, beganMs);
   toRecord = (webhook: string) => roomOf(this.lanes.roomToRecord(1), webhook);
   toClaim = (webhook: string) => roomOf(this.lanes.roomToClaim(1, 1), webhook);
 }
@@ -129,19 +129,19 @@ test('after deliveries were left in the database, new ones queue behind them unt
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
   rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]);
   expect(rig.toRecord('WHK-1')).toBe(0);
-  const asked = rig.lanes.roomToClaim(1, 1);
-  rig.claimed(asked, ['WHK-1'], rig.nowMs + 1);
+  const room = rig.lanes.roomToClaim(1, 1);
+  rig.claimed(room, ['WHK-1'], rig.nowMs + 1);
   expect(rig.toRecord('WHK-1')).toBe(0);
-  rig.claimed(asked, [], rig.nowMs + 2);
+  rig.claimed(room, [], rig.nowMs + 2);
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
 });
 
 test('a claim that began before deliveries were left does not stop the search for them, but new ones may overtake them', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
-  const asked = rig.lanes.roomToClaim(1, 1);
+  const room = rig.lanes.roomToClaim(1, 1);
   rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]);
-  rig.claimed(asked, [], rig.nowMs - 1);
+  rig.claimed(room, [], rig.nowMs - 1);
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
   rig.add(delivery('WHK-1'));
   rig.end('delivered');
@@ -153,21 +153,21 @@ test('a claim without room for a webhook changes nothing about it', () => {
   rig.prove(8, 'WHK-1');
   rig.lanes.add(many(limits.laneQueued, 'WHK-1'));
   rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]);
-  const asked = rig.lanes.roomToClaim(1, 1);
-  expect(asked.webhooks.get('WHK-1')).toBe(0);
-  rig.claimed(asked, [], rig.nowMs + 1);
+  const room = rig.lanes.roomToClaim(1, 1);
+  expect(room.webhooks.get('WHK-1')).toBe(0);
+  rig.claimed(room, [], rig.nowMs + 1);
   expect(rig.toRecord('WHK-1')).toBe(0);
 });
 
 test('another claim is worthwhile if a webhook has more deliveries and room for them, or is unknown', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
-  const asked = rig.lanes.roomToClaim(1, 1);
-  expect([rig.claimed(asked), rig.claimed(asked, ['WHK-1']), rig.claimed(asked, ['WHK-unknown'])]).toEqual([
+  const room = rig.lanes.roomToClaim(1, 1);
+  expect([rig.claimed(room), rig.claimed(room, ['WHK-1']), rig.claimed(room, ['WHK-unknown'])]).toEqual([
     ...[false, true, true],
   ]);
   rig.lanes.add(many(limits.laneQueued, 'WHK-1'));
-  expect(rig.claimed(asked, ['WHK-1'])).toBe(false);
+  expect(rig.claimed(room, ['WHK-1'])).toBe(false);
 });
 
 test('however many webhooks have more than they can send, there is room in memory for one more', () => {

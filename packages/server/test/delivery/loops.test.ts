@@ -45,16 +45,20 @@ describe('webhooks on * that fail', () => {
     const failing = await owner.connect(500);
     const healthy = await owner.connect(200);
     const recorded = [await owner.record(), await owner.record(), await owner.record()];
-    const told = failedOnes(await atRest(owner));
+    const reported = failedOnes(await atRest(owner));
 
-    expect(told.map(({ payload }) => payload.event_id).sort()).toEqual(recorded.map(({ id }) => id).sort());
-    for (const { subject } of told) expect(subject).toEqual({ type: 'webhook', id: failing.webhook.id });
+    expect(reported.map(({ payload }) => payload.event_id).sort()).toEqual(
+      recorded.map(({ id }) => id).sort(),
+    );
+    for (const { subject } of reported) expect(subject).toEqual({ type: 'webhook', id: failing.webhook.id });
 
     const ids = (requests: Body[]) => [...new Set(requests.map(({ envelope }) => envelope.id))].sort();
     expect(ids(failing.receiver.deliveries.all)).toEqual(recorded.map(({ id }) => id).sort());
     expect(failing.receiver.deliveries.count).toBe(15);
     expect(healthy.receiver.deliveries.count).toBe(6);
-    expect(ids(healthy.receiver.deliveries.all)).toEqual([...recorded, ...told].map(({ id }) => id).sort());
+    expect(ids(healthy.receiver.deliveries.all)).toEqual(
+      [...recorded, ...reported].map(({ id }) => id).sort(),
+    );
   });
 
   test('two of them: each gets one report about the other, both failures are recorded, and there it ends', async () => {
@@ -62,10 +66,10 @@ describe('webhooks on * that fail', () => {
     const [one, other] = [await owner.connect(500), await owner.connect(500)];
     const healthy = await owner.connect(200);
     const recorded = await owner.record();
-    const told = failedOnes(await atRest(owner));
+    const reported = failedOnes(await atRest(owner));
 
     const about = (event: Body) => [event.payload.webhook_id, event.payload.event_type];
-    expect(told.map(about).sort()).toEqual(
+    expect(reported.map(about).sort()).toEqual(
       [
         [one.webhook.id, 'invoice.paid'],
         [one.webhook.id, 'webhook.delivery_failed'],
@@ -74,7 +78,7 @@ describe('webhooks on * that fail', () => {
       ].sort(),
     );
     // Those about the failure of a webhook.* event go to nobody, not even to a webhook whose receiver responds.
-    const first = told.filter(({ payload }) => payload.event_type === 'invoice.paid');
+    const first = reported.filter(({ payload }) => payload.event_type === 'invoice.paid');
     const heard = healthy.receiver.deliveries.all.map(({ envelope }) => envelope.id);
     expect(heard.sort()).toEqual([recorded.id, ...first.map(({ id }) => id)].sort());
     for (const { receiver, webhook } of [one, other]) {
@@ -141,7 +145,7 @@ describe('any set of webhooks, whichever of them fail', () => {
       }
       roundsSeen.add(rounds);
 
-      const { rows } = await database.query<{ self: number; failed: number; told: number }>({
+      const { rows } = await database.query<{ self: number; failed: number; reported: number }>({
         text: `
   select (select count(*) from posthorn.deliveries d
             join posthorn.events e on e.organization_id = d.organization_id and e.id = d.event_id
@@ -149,12 +153,12 @@ describe('any set of webhooks, whichever of them fail', () => {
          (select count(*) from posthorn.deliveries
            where organization_id = $1 and webhook_id = any ($2)) as failed,
          (select count(*) from posthorn.events
-           where organization_id = $1 and type = 'webhook.delivery_failed') as told`,
+           where organization_id = $1 and type = 'webhook.delivery_failed') as reported`,
         values: [organization, all.filter(({ fails }) => fails).map(({ id }) => id)],
       });
-      const { self, failed, told } = rows[0]!;
+      const { self, failed, reported } = rows[0]!;
       expect(self).toBe(0);
-      expect(told).toBe(failed);
+      expect(reported).toBe(failed);
     });
     await fc.assert(property, { numRuns: 60 });
     // Runs in which nothing failed would prove nothing.

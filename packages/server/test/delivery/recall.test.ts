@@ -74,13 +74,13 @@ const isOver = (delivery: { status: string } | undefined) =>
 /** A look-up that is in flight until the test lets it end. */
 function gate() {
   const signals = new EventEmitter();
-  const [asked, opened] = [once(signals, 'asked'), once(signals, 'opened')];
+  const [begun, opened] = [once(signals, 'begun'), once(signals, 'opened')];
   const resolve = async () => {
-    signals.emit('asked');
+    signals.emit('begun');
     await opened;
     return ['127.0.0.1'];
   };
-  return { resolve, asked, open: () => signals.emit('opened') };
+  return { resolve, begun, open: () => signals.emit('opened') };
 }
 
 describe('an attempt whose connection opens slowly', () => {
@@ -99,7 +99,7 @@ describe('an attempt whose connection opens slowly', () => {
         resolve: slow.resolve,
       });
       await record();
-      await slow.asked;
+      await slow.begun;
       if (how === 'deleted') await deleteWebhook(database, webhook);
       else await disableWebhook(database, webhook, 'manual');
       await changes.forgetEverywhere(webhook);
@@ -115,7 +115,7 @@ describe('an attempt whose connection opens slowly', () => {
     const url = before.url.replace('127.0.0.1', 'receiver.example');
     const { database, changes, record, stored } = await startEngine(url, { resolve: slow.resolve });
     await record();
-    await slow.asked;
+    await slow.begun;
     await changeWebhook(database, webhook, { url: after.url });
     await changes.forgetEverywhere(webhook);
     slow.open();
@@ -132,11 +132,11 @@ test('a machine that cannot open connections makes no attempts, and continues wh
   const receiver = await startReceiver();
   const open = buildConnector({});
   const full = Object.assign(new Error('connect EMFILE'), { code: 'EMFILE', syscall: 'connect' });
-  let asked = 0;
+  let connections = 0;
   const { attempts, record, stored } = await startEngine(receiver.url, {
     connect: (target, callback) => {
-      asked += 1;
-      if (asked === 1) callback(full, null);
+      connections += 1;
+      if (connections === 1) callback(full, null);
       else open(target, callback);
     },
   });
@@ -146,7 +146,7 @@ test('a machine that cannot open connections makes no attempts, and continues wh
     attempts: 1,
     error: null,
   });
-  expect([asked, attempts]).toEqual([2, ['delivered']]);
+  expect([connections, attempts]).toEqual([2, ['delivered']]);
 });
 
 test('a bug in one delivery ends neither the process nor the delivery', async () => {

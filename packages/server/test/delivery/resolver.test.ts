@@ -10,17 +10,17 @@ async function startNameServer(
   isSilent: (name: string) => boolean,
   isKnown: (name: string) => boolean = () => true,
 ) {
-  const asked: string[] = [];
+  const queried: string[] = [];
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
     const { name, end } = questionOf(query);
-    asked.push(name);
+    queried.push(name);
     if (!isSilent(name)) socket.send(answerTo(query, end, isKnown(name)), from.port, from.address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   onTestFinished(() => void socket.close());
-  return { address: `127.0.0.1:${socket.address().port}`, asked };
+  return { address: `127.0.0.1:${socket.address().port}`, queried };
 }
 
 function questionOf(query: Buffer): { name: string; end: number } {
@@ -66,7 +66,7 @@ describe('names', () => {
     const resolve = createResolver({ servers: [server.address], search: [] });
     await Promise.all(Array.from({ length: 10 }, () => resolve('receiver.example')));
     // Once for each family of addresses.
-    expect(server.asked).toEqual(['receiver.example', 'receiver.example']);
+    expect(server.queried).toEqual(['receiver.example', 'receiver.example']);
   });
 
   test('that are not found as given are looked up in the search domains of the machine', async () => {
@@ -79,7 +79,7 @@ describe('names', () => {
       search: ['team.example', 'cluster.example'],
     });
     expect(await resolve('hook.team.svc')).toEqual(['203.0.113.7']);
-    expect([...new Set(server.asked)]).toEqual([
+    expect([...new Set(server.queried)]).toEqual([
       ...['hook.team.svc', 'hook.team.svc.team.example', 'hook.team.svc.cluster.example'],
     ]);
     await expect(resolve('hook.team.svc.')).rejects.toMatchObject({ code: 'ENOTFOUND' });
@@ -90,6 +90,6 @@ describe('names', () => {
     const resolve = createResolver({ servers: [server.address], search: [] });
     const addresses = await resolve('localhost');
     expect(['127.0.0.1', '::1']).toEqual(expect.arrayContaining([...addresses]));
-    expect(server.asked).toEqual([]);
+    expect(server.queried).toEqual([]);
   });
 });

@@ -28,7 +28,7 @@ import {
 import { setLimits } from '../support/limits.js';
 import { eventually } from '../support/tenant.js';
 
-/** Fails as often as it is told to, in the moment it is told to. */
+/** Fails as often as the test says, at the moment the test says. */
 class FalteringDatabase extends Database {
   beforeCommit = 0;
   /** The name under which nothing can be written, once. */

@@ -296,7 +296,7 @@ describe('a delivery that waits for its webhook', () => {
     }
   });
 
-  /** Returns a database in which this many deliveries wait for the webhook, beside those of another one. */
+  /** Returns a database in which this many deliveries wait for the webhook, in addition to those of another one. */
   async function waitingBeside(own: number, ofOthers: number): Promise<Database> {
     const { database, node } = await withNodeAlone();
     await recordFor(database, node, 1);

@@ -87,7 +87,7 @@ describe.each(['required', 'all'] as const)('with the %s fields', (fields) => {
     if ('id' in properties) expect(payload.id).toBe(id);
     if ('new_status' in properties) expect(payload.new_status).toBe(to);
     if ('previous_status' in properties && from !== null) expect(payload.previous_status).toBe(from);
-    // Given all, everything is told but what nobody had before.
+    // If all fields are given, the payload has all but a previous status that there never was.
     if (fields === 'all') {
       expect(
         known.filter((name) => !(name in payload) && !(from === null && name === 'previous_status')),

@@ -52,8 +52,8 @@ describe('the chain of the audit log', () => {
   it('is of one organization', async () => {
     const other = await newTenant(service, { scopes: ['audit:read'] });
     expect((await read(other)).body.data).toMatchObject({ entries: 0, intact: true, head: '' });
-    const asked = await read(other, `?organization_id=${tenant.organization}`);
-    expect(asked.body).toMatchObject({ status: 403, code: 'organization_forbidden' });
+    const refused = await read(other, `?organization_id=${tenant.organization}`);
+    expect(refused.body).toMatchObject({ status: 403, code: 'organization_forbidden' });
   });
 
   it('is kept from tokens of one workspace, which do not see all of its entries', async () => {

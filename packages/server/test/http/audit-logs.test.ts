@@ -206,7 +206,7 @@ describe('pages', () => {
 describe('tenancy', () => {
   beforeEach(() => write({ workspace_id: 'WS-1' }, { workspace_id: 'WS-2' }, { workspace_id: null }));
 
-  it('shows nothing of another organization, and asking for it is 403', async () => {
+  it('shows nothing of another organization, and a request for it is 403', async () => {
     const other = await newTenant(service, auditor);
     expect(idsOf(await page('', other))).toEqual([]);
     const { status, body } = await list(`?organization_id=${tenant.organization}`, other);

@@ -87,7 +87,7 @@ it('the time that a request waits for the database leaves half a second of the 5
   expect(usual.connectMs + usual.queryMs).toBeLessThanOrEqual(4_500);
 });
 
-/** Holds the table that both reading and recording need, until told to let go. */
+/** Holds the table that both reading and recording need, until the test lets go. */
 async function holdingEvents<T>(
   work: (untilWaiting: (count: number) => Promise<void>) => Promise<T>,
 ): Promise<T> {

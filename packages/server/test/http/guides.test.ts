@@ -62,12 +62,12 @@ describe('the guides of the public API', () => {
     const { receiver } = await tenant.connect(200);
     await tenant.record();
     const { headers } = await receiver.deliveries.nth(1);
-    const told = [...(guides['Receive webhooks'] ?? '').matchAll(/^\| `([\w-]+)` \|/gm)].map(
+    const documented = [...(guides['Receive webhooks'] ?? '').matchAll(/^\| `([\w-]+)` \|/gm)].map(
       ([, name]) => name!,
     );
     const ofHttp = ['connection', 'content-length', 'host'];
     const sent = Object.keys(headers).filter((name) => !ofHttp.includes(name));
-    expect(told.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(sent));
-    expect(new Set(told)).toEqual(new Set(namesBelow('docs/receive-webhooks.md', '### Headers')));
+    expect(documented.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(sent));
+    expect(new Set(documented)).toEqual(new Set(namesBelow('docs/receive-webhooks.md', '### Headers')));
   });
 });

@@ -140,7 +140,7 @@ describe('GET /v1/stats', () => {
     expect(new Set(data.buckets.map(({ events }: { events: unknown }) => events))).toEqual(new Set([null]));
   });
 
-  it('counts nothing of another organization, whatever it asks for', async () => {
+  it('counts nothing of another organization, whatever the request says', async () => {
     const other = await newTenant(service);
     expect((await read(other)).totals).toMatchObject({ events: 0, delivered: 0, failed_attempts: 0 });
     expect((await read(other, { webhook_id: webhook.id })).totals.delivered).toBe(0);

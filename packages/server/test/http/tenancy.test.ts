@@ -23,7 +23,7 @@ const [foreignEvent] = await record(service, event({ organization_id: 'ORG-other
 /** Ids that exist, but in another organization. Where a kind is not here, one that exists nowhere serves. */
 const foreignIds: Record<string, string> = { event_id: foreignEvent!.id };
 
-/** The operation's own example, asked for ORG-acme. */
+/** The operation's own example, for ORG-acme. */
 function exampleFor(operation: Operation): Example {
   const { path, query, body } = exampleOf(operation);
   const own = { organization_id: 'ORG-acme' };
@@ -54,7 +54,7 @@ function send(
 }
 
 /** Puts values where the operation takes them: in the query, else in the body. */
-function asking(operation: Operation, values: Record<string, string>): Example {
+function exampleWith(operation: Operation, values: Record<string, string>): Example {
   const example = exampleFor(operation);
   for (const [name, value] of Object.entries(values)) {
     if (hasParameter(operation, name)) example.query[name] = value;
@@ -162,11 +162,11 @@ describe('whatever can cause events to be sent somewhere', () => {
 });
 
 describe.each(named(secured.filter(takes('organization_id'))))(
-  '%s, asked for an organization',
+  '%s, for a given organization',
   (_name, operation) => {
     it('is 403 organization_forbidden for another one, whether or not it exists', async () => {
       for (const organization_id of ['ORG-other', 'ORG-that-never-was', 'nonsense']) {
-        const response = await send(operation, good, asking(operation, { organization_id }));
+        const response = await send(operation, good, exampleWith(operation, { organization_id }));
         expectProblem(response, 403, 'organization_forbidden');
         expect(response.text).not.toContain(foreignEvent!.id);
       }
@@ -175,13 +175,13 @@ describe.each(named(secured.filter(takes('organization_id'))))(
 );
 
 describe.each(named(secured.filter(takes('workspace_id'))))(
-  '%s, asked for a workspace',
+  '%s, for a given workspace',
   (_name, operation) => {
-    it("is 403 workspace_forbidden for a workspace's token that asks for another one", async () => {
+    it("is 403 workspace_forbidden for a workspace's token that names another one", async () => {
       const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-own' });
       for (const workspace_id of ['WS-1', 'WS-that-never-was']) {
         expectProblem(
-          await send(operation, token, asking(operation, { workspace_id })),
+          await send(operation, token, exampleWith(operation, { workspace_id })),
           403,
           'workspace_forbidden',
         );
@@ -190,8 +190,8 @@ describe.each(named(secured.filter(takes('workspace_id'))))(
 
     it('is 403 organization_forbidden for another organization, even if its workspace has the same name', async () => {
       const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-1' });
-      const asked = asking(operation, { organization_id: 'ORG-other', workspace_id: 'WS-1' });
-      expectProblem(await send(operation, token, asked), 403, 'organization_forbidden');
+      const example = exampleWith(operation, { organization_id: 'ORG-other', workspace_id: 'WS-1' });
+      expectProblem(await send(operation, token, example), 403, 'organization_forbidden');
     });
   },
 );

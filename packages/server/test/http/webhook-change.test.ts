@@ -259,7 +259,7 @@ describe('PATCH', () => {
     ['an unknown field', { name: 'mine' }, '/name'],
     ['a secret, which rotate-secret changes', { secret: 's'.repeat(16) }, '/secret'],
     ['a workspace', { workspace_id: 'WS-1' }, '/workspace_id'],
-    ['a status that cannot be asked for', { status: 'unverified' }, '/status'],
+    ['a status that cannot be set', { status: 'unverified' }, '/status'],
     ['a status that is none', { status: 'paused' }, '/status'],
     ['an unknown event type', { event_types: ['invoice.payed'] }, '/event_types/0'],
     ['no event types', { event_types: [] }, '/event_types'],

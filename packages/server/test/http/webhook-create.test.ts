@@ -286,7 +286,7 @@ describe('event_types', () => {
   it.each([
     ['none', []],
     ['101', Array.from({ length: 101 }, () => 'task.created')],
-    ['* beside others', ['*', 'invoice.paid']],
+    ['* with others', ['*', 'invoice.paid']],
     ['a type as text', 'invoice.paid'],
     ['an object', { type: 'invoice.paid' }],
     ['null', null],

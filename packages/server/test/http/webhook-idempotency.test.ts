@@ -231,13 +231,13 @@ describe('a POST with an Idempotency-Key', () => {
     const tenant = await newTenant(service);
     const { webhook: one } = await tenant.connect();
     const { webhook: other } = await tenant.connect();
-    const asked = async (path: string) => {
+    const post = async (path: string) => {
       const { status, body } = await tenant.ask('POST', path, headers('key-1'));
       return [status, body.data.id];
     };
-    expect(await asked(`/v1/webhooks/${one.id}/verify`)).toEqual([200, one.id]);
-    expect(await asked(`/v1/webhooks/${other.id}/verify`)).toEqual([200, other.id]);
-    expect(await asked(`/v1/webhooks/${one.id}/rotate-secret`)).toEqual([200, one.id]);
+    expect(await post(`/v1/webhooks/${one.id}/verify`)).toEqual([200, one.id]);
+    expect(await post(`/v1/webhooks/${other.id}/verify`)).toEqual([200, other.id]);
+    expect(await post(`/v1/webhooks/${one.id}/rotate-secret`)).toEqual([200, one.id]);
   });
 
   /** Makes the keys of an organization older than they are. */

@@ -61,8 +61,8 @@ beforeAll(async () => {
 
 /** All that a stranger can see of a response, without the ids that were in the request. */
 async function seen(tenant: Tenant, [method, path, body]: (typeof routes)[number], ids: Ids) {
-  const asked = path.replace(/\{(\w+)\}/g, (_, kind: keyof Ids) => ids[kind]);
-  const { status, headers, text } = await tenant.ask(method, asked, {
+  const filled = path.replace(/\{(\w+)\}/g, (_, kind: keyof Ids) => ids[kind]);
+  const { status, headers, text } = await tenant.ask(method, filled, {
     headers: { 'x-request-id': 'the-same-request' },
     ...(body !== undefined && { body }),
   });

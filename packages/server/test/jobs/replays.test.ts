@@ -8,7 +8,7 @@ import { event } from '../support/client.js';
 import { deliveriesOf, recordFor, subscribe, withNode } from '../support/deliveries.js';
 import { recordText } from '../support/recording.js';
 
-/** Cuts off as many transactions as it is told to, and notes how far the others advanced the replay. */
+/** Cuts off as many transactions as the test says, and notes how far the others advanced the replay. */
 class UnsteadyDatabase extends Database {
   refusals = 2;
   readonly done: number[] = [0];
@@ -51,7 +51,7 @@ test('a replay that had to continue in small pages returns to large ones, and se
   expect(sent.map(({ event_id }) => event_id).sort()).toEqual(events.map(({ id }) => id).sort());
 });
 
-/** Notes when it was asked for a replay and had none whose turn it is. */
+/** Notes when a node looks for a replay and it is the turn of none. */
 class WatchedDatabase extends Database {
   rest: () => void = () => undefined;
   readonly resting = new Promise<void>((resolve) => {

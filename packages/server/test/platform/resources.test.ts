@@ -119,7 +119,7 @@ describe('refusals', () => {
   });
 
   test('invalid fields, before the database is used', async () => {
-    const untouched = { query: () => Promise.reject(new Error('asked')) };
+    const untouched = { query: () => Promise.reject(new Error('queried')) };
     const refused = createResource(untouched, 'incidents', {
       ...{ organization_id, actor, title: 'Late', service_line_id: 'LIN-1' },
       severity: 'high',

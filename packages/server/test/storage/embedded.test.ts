@@ -113,9 +113,9 @@ describe('a data directory', () => {
     const deep = await copyOf(directory, 'x'.repeat(100), 'y'.repeat(100));
     const embedded = await openEmbedded(deep, 'command');
     expect(await query(embedded, 'select 1 as one')).toEqual([{ one: 1 }]);
-    const beside = await openEmbedded(deep, 'command');
-    expect(beside.connection).toEqual(embedded.connection);
-    await beside.close();
+    const second = await openEmbedded(deep, 'command');
+    expect(second.connection).toEqual(embedded.connection);
+    await second.close();
     await embedded.close();
   });
 
@@ -286,7 +286,7 @@ describe('next to a running service', () => {
     const url = `${service.publicUrl}/v1/events?organization_id=ORG-again`;
     const statuses = new Set<number>();
     let killed: number | undefined;
-    const askUntilRestarted = async () => {
+    const readUntilRestarted = async () => {
       for (;;) {
         const { status } = await ask(url, { token });
         statuses.add(status);
@@ -294,9 +294,9 @@ describe('next to a running service', () => {
         if (killed !== undefined && server !== undefined && server !== killed && status === 200) return;
       }
     };
-    const asking = Promise.all([1, 2, 3, 4].map(askUntilRestarted));
+    const requests = Promise.all([1, 2, 3, 4].map(readUntilRestarted));
     killed = await killServer(directory);
-    await asking;
+    await requests;
     expect([...statuses].sort()).toEqual([200, 503]);
     expect(await isReady()).toBe(true);
   });

@@ -193,12 +193,12 @@ test('a failing file is named, and rolls back those before it', async () => {
 });
 
 test('a PostgreSQL that is too old is refused by its version before anything else', async () => {
-  const asked: string[] = [];
+  const statements: string[] = [];
   const old = {
     transaction: (work: (client: unknown) => Promise<unknown>) =>
       work({
         query: async (text: string) => {
-          asked.push(text);
+          statements.push(text);
           return { rows: [{ server_version_num: '140012' }] };
         },
       }),
@@ -206,7 +206,7 @@ test('a PostgreSQL that is too old is refused by its version before anything els
   const refusal = migrate(old);
   await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
   await expect(refusal).rejects.toThrow('This database is PostgreSQL 14; Posthorn needs 15 or newer.');
-  expect(asked).toEqual([{ text: 'show server_version_num' }]);
+  expect(statements).toEqual([{ text: 'show server_version_num' }]);
 });
 
 test('a database with another isolation level is refused in one line, and the statement in it repairs that', async () => {

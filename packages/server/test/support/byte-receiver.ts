@@ -21,7 +21,7 @@ export interface ByteReceiver {
 
 export const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 
-/** Starts a receiver that is told of every whole request of `post`; closed after the file. */
+/** Starts a receiver that calls `respond` for every whole request of `post`; closed after the file. */
 export async function startByteReceiver(
   respond: (socket: Socket, arrival: Arrival) => unknown,
   tls?: TlsOptions,

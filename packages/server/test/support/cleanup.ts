@@ -5,7 +5,7 @@ type Step = () => unknown;
 const steps: Step[] = [];
 
 /**
- * Done after the tests of the file, the latest first. Unlike `afterAll` it can be asked for at any time,
+ * Done after the tests of the file, the latest first. Unlike `afterAll` it can be called at any time,
  * also by a test.
  */
 export function afterFile(step: Step): void {

@@ -20,7 +20,7 @@ export interface Subscriber {
   event_types: readonly string[];
 }
 
-/** What a webhook has beside its subscription if nobody gives it anything. */
+/** What a webhook has apart from its subscription if nothing is set. */
 export const noSettings = { description: null, rate_limit: null, header_names: [], headers: null };
 
 /** Adds an active webhook. */

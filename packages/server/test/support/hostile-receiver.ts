@@ -46,7 +46,7 @@ export const breaksOff: Reply = (response) => {
   );
 };
 
-/** Turns the connection into something nobody asked for. */
+/** Turns the connection into something that nobody requested. */
 export const switchesProtocols: Reply = (response) =>
   response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
 

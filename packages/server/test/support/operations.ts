@@ -17,7 +17,7 @@ interface MediaType {
   example?: unknown;
 }
 
-/** One endpoint as the OpenAPI document of its listener tells it. */
+/** One endpoint as the OpenAPI document of its listener describes it. */
 export interface Operation {
   /** `GET /v1/events/{event_id}` */
   name: string;

@@ -31,10 +31,10 @@ export class PagePlans {
   }
 
   /** Expects that the page is read by scans of this index of each partition, in its order, and nothing else. */
-  async expectOrderedScan(statement: Statement, index: string, asked: unknown): Promise<void> {
+  async expectOrderedScan(statement: Statement, index: string, query: unknown): Promise<void> {
     const expectScans = (kind: string, plan: PlanNode) => {
       const nodes = nodesOf(plan).map(nameOf);
-      const place = `${kind} plan of ${JSON.stringify(asked)}`;
+      const place = `${kind} plan of ${JSON.stringify(query)}`;
       expect(nodes, place).toContain(`Index Scan ${index}`);
       expect(
         nodes.filter((name) => !usual.includes(name) && name !== `Index Scan ${index}`),

@@ -112,7 +112,7 @@ async function start(dataDir: string, env: Record<string, string>, log?: Log): P
   };
 }
 
-/** Makes a token for `ORG-acme` unless told otherwise and returns its text. */
+/** Makes a token, for `ORG-acme` by default, and returns its text. */
 export async function makeToken(database: Database, token: Partial<Token> = {}): Promise<string> {
   const text = newTokenText();
   const now = new Date();

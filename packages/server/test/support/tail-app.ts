@@ -60,7 +60,7 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
     return reads.shift()!;
   }
 
-  /** Opens a tail and reads only its beginning. It has asked for its first page by then. */
+  /** Opens a tail and reads only its beginning. Its first page is being read by then. */
   async function openTail(organization: string): Promise<Socket> {
     const socket = await openSocket(url);
     socket.on('error', () => undefined);

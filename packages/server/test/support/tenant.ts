@@ -73,7 +73,7 @@ export class Tenant {
     return this.data('GET', `/v1/webhooks/${webhook.id}/deliveries${query}`);
   }
 
-  /** The deliveries of a webhook once there are as many and all of them are as asked for. */
+  /** The deliveries of a webhook once there are as many and all of them are as expected. */
   async settled(webhook: { id: string }, count = 1, isDone: (delivery: Body) => boolean = () => true) {
     return eventually(
       () => this.deliveries(webhook, '?limit=100'),
