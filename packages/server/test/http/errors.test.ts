@@ -379,10 +379,10 @@ describe('a body', () => {
     const unknown = Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`f${n}`, 0]));
     const known = { organization_id: 'ORG-acme', url: 'https://example.com/', event_types: ['*'] };
     const body = { ...known, ...unknown };
-    const answer = await ask(`${service.publicUrl}/v1/webhooks`, { method: 'POST', token, body });
-    expectProblem(answer, 422, 'invalid_body');
-    expect(answer.body.errors).toHaveLength(100);
-    expect(answer.body.detail).toMatch(/^\/f0 is not a known field.* See errors for 99 of 5999 more\.$/);
+    const response = await ask(`${service.publicUrl}/v1/webhooks`, { method: 'POST', token, body });
+    expectProblem(response, 422, 'invalid_body');
+    expect(response.body.errors).toHaveLength(100);
+    expect(response.body.detail).toMatch(/^\/f0 is not a known field.* See errors for 99 of 5999 more\.$/);
   });
 
   it('in a GET request is ignored, whatever it is', async () => {
