@@ -1,6 +1,6 @@
 import { Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { isLockTimeout, isUnreachable } from '../storage/database-errors.js';
+import { isLockTimeout, isTooSlow, isUnreachable } from '../storage/database-errors.js';
 import {
   isKeyed,
   type NewBatch,
@@ -51,8 +51,8 @@ const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;
 /**
- * After a longer wait for an unreachable database, or for requests whose keys are held, there would be no time left to
- * respond within 5 s.
+ * After a longer wait for an unreachable or locked database, or for requests whose keys are held, there would be no time
+ * left to respond within 5 s.
  */
 const waitMsMax = 2_000;
 
@@ -150,7 +150,8 @@ export class Recorder {
       }
     } catch (error) {
       // A request that PostgreSQL refuses must not fail the others. Halving the batch finds it in a few more commits.
-      if (group.length > 1 && isRefused(error)) {
+      // After a timeout, each half would wait for the same lock again.
+      if (group.length > 1 && isRefused(error) && !isTooSlow(error)) {
         const half = Math.ceil(group.length / 2);
         await this.#commit(group.slice(0, half), queue);
         await this.#commit(group.slice(half), queue);
@@ -159,7 +160,7 @@ export class Recorder {
         // knowledge, and would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const isHeld = group[0]?.keyed && isLockTimeout(error);
-        const late = isUnreachable(error) || isHeld ? queue.takeLate() : [];
+        const late = isUnreachable(error) || isTooSlow(error) ? queue.takeLate() : [];
         this.#release([...group, ...late]);
         for (const { reject } of group) reject(error);
         for (const { reject } of late) reject(isHeld ? tooManyHeld() : error);

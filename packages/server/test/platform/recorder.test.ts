@@ -82,6 +82,21 @@ describe('a request to record', () => {
     expect([statuses.indexOf('rejected'), statuses.lastIndexOf('rejected')]).toEqual([2, 2]);
   });
 
+  test.each(['55P03', '57014'])(
+    'is refused together with the others if their transaction exceeds a time limit of the server: %s',
+    async (code) => {
+      const { record, transactions, sizes } = recorder();
+      const first = record(1);
+      const others = [record(2), record(3)];
+      transactions[0]!.commit();
+      await first;
+      await vi.waitFor(() => expect(sizes()).toEqual([1, 5]));
+      transactions[1]!.fail(Object.assign(new Error('timeout'), { code }));
+      for (const one of others) await expect(one).rejects.toMatchObject({ code });
+      expect(sizes()).toEqual([1, 5]);
+    },
+  );
+
   test('is neither recorded again nor leaves leased deliveries if a bug of ours follows the commit', async () => {
     const { record, transactions, onLeaseInDoubt, sizes } = recorder();
     const first = record(1);
