@@ -1,6 +1,6 @@
 import { Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { isLockTimeout, isTooSlow, isUnreachable } from '../storage/database-errors.js';
+import { isCanceled, isLockTimeout, isTooSlow, isUnreachable } from '../storage/database-errors.js';
 import {
   isKeyed,
   type NewBatch,
@@ -159,8 +159,10 @@ export class Recorder {
         // Any other error is a bug after the commit. Deliveries may then be leased to this node without its
         // knowledge, and would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
-        const isHeld = group[0]?.keyed && isLockTimeout(error);
-        const late = isUnreachable(error) || isTooSlow(error) ? queue.takeLate() : [];
+        const [first] = group;
+        const isHeld = first?.keyed && (isLockTimeout(error) || isCanceled(error));
+        const isLong = isUnreachable(error) || isTooSlow(error);
+        const late = isLong ? queue.takeLate(isHeld ? organizationOf(first) : undefined) : [];
         this.#release([...group, ...late]);
         for (const { reject } of group) reject(error);
         for (const { reject } of late) reject(isHeld ? tooManyHeld() : error);
@@ -199,7 +201,7 @@ class RequestQueue {
   readonly #transactionsMax: number;
   readonly #secondBatchMin: number;
   readonly #eachMax: number;
-  readonly #waiting: Waiting[] = [];
+  #waiting: Waiting[] = [];
   readonly #runningOf = new Map<string, number>();
   #events = 0;
   #running = 0;
@@ -277,12 +279,19 @@ class RequestQueue {
     return this.#take(size, from);
   }
 
-  takeLate(): Waiting[] {
-    const onTime = this.#waiting.findIndex(({ sinceMs }) => performance.now() - sinceMs < waitMsMax);
-    return this.#take(onTime < 0 ? this.#waiting.length : onTime);
+  /** Takes the requests that have waited too long, of one organization or of all. */
+  takeLate(organizationId?: string): Waiting[] {
+    const nowMs = performance.now();
+    const isLate = (waiting: Waiting) =>
+      nowMs - waiting.sinceMs >= waitMsMax &&
+      (organizationId === undefined || organizationOf(waiting) === organizationId);
+    const late = this.#waiting.filter(isLate);
+    this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting));
+    for (const { batch } of late) this.#events -= batch.events.length;
+    return late;
   }
 
-  #take(size: number, from = 0): Waiting[] {
+  #take(size: number, from: number): Waiting[] {
     const taken = this.#waiting.splice(from, size);
     for (const { batch } of taken) this.#events -= batch.events.length;
     return taken;

@@ -193,6 +193,22 @@ describe('a request to record', () => {
     await expect(behind).rejects.toMatchObject({ code: 'unavailable', headers: { 'Retry-After': '1' } });
   });
 
+  test('is not refused because the idempotency keys of another organization are held', async () => {
+    const { recorder: it, transactions } = recorder();
+    const keyed = (organization_id: string, key: string) =>
+      it.record(batch([event({ organization_id, idempotency_key: key })]));
+    const held = ['a', 'b', 'c', 'd', 'e'].map((key) => keyed('ORG-held', key));
+    const others = Promise.allSettled(['f', 'g', 'h'].map((key) => keyed('ORG-other', key)));
+    expect(transactions).toHaveLength(6);
+    await vi.advanceTimersByTimeAsync(2_000);
+    transactions[0]!.fail(Object.assign(new Error('lock timeout'), { code: '55P03' }));
+    await expect(held[0]).rejects.toMatchObject({ code: '55P03' });
+    await expect(held[4]).rejects.toMatchObject({ code: 'unavailable' });
+    await vi.waitFor(() => expect(transactions).toHaveLength(7));
+    for (const { commit } of transactions.slice(4)) commit();
+    expect((await others).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+  });
+
   test('no longer counts after the database is lost', async () => {
     const { recorder: it, recordLarge, transactions } = recorder();
     const held = [recordLarge(15 * 1024 * 1024), recordLarge(1)];
