@@ -8,7 +8,7 @@ export function TimeAgo({ at }: { at: string }) {
   const atMs = Date.parse(at);
   const now = useNow(Math.abs(Date.now() - atMs) < 90_000 ? 1_000 : 15_000);
   return (
-    <time dateTime={at} title={formatExact(atMs, useStore(zone))}>
+    <time className="nowrap" dateTime={at} title={formatExact(atMs, useStore(zone))}>
       {formatRelative(atMs, Math.max(now, atMs > Date.now() ? 0 : atMs))}
     </time>
   );
@@ -46,8 +46,10 @@ export function Countdown({ to }: { to: string }) {
   const now = useNow();
   const shownZone = useStore(zone);
   return (
-    <time dateTime={to} title={formatExact(atMs, shownZone)}>
-      {now < atMs ? `in ${formatDuration(atMs - now)}` : `due ${formatClock(atMs, shownZone, now)}`}
+    <time className="nowrap" dateTime={to} title={formatExact(atMs, shownZone)}>
+      {now < atMs
+        ? `in ${formatDuration(Math.max(1_000, atMs - now))}`
+        : `due ${formatClock(atMs, shownZone, now)}`}
     </time>
   );
 }

@@ -23,7 +23,7 @@ export function WebhookDay({
     ...webhookDayQuery(webhookId),
     enabled: isOneOfFew || isOnScreen,
   });
-  const wait = isPending && <i className="bone" aria-hidden="true" />;
+  const wait = isPending ? <i className="bone" aria-hidden="true" /> : '–';
   return (
     <>
       <td className="wide">{data ? <Sparkline stats={data} /> : wait}</td>
@@ -32,7 +32,7 @@ export function WebhookDay({
       </td>
       {withP95 && (
         <td className="r wide roomy">
-          {data ? data.totals.p95_ms !== null && formatMs(data.totals.p95_ms) : wait}
+          {data ? (data.totals.p95_ms === null ? '–' : formatMs(data.totals.p95_ms)) : wait}
         </td>
       )}
     </>

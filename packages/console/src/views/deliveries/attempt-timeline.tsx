@@ -6,7 +6,7 @@ import { ClockTime, Countdown } from '../../parts/time';
 
 const isGood = ({ http_status }: Attempt) => http_status !== null && http_status >= 200 && http_status < 300;
 
-/** Every attempt, latest first, with the next one above. Clicking an attempt shows its response. */
+/** Every attempt, latest first, with the next one, or why there is none, above. Clicking an attempt shows its response. */
 export function AttemptTimeline({
   delivery,
   chosen,
@@ -28,6 +28,14 @@ export function AttemptTimeline({
               {next ? <Countdown to={next} /> : 'after the webhook is verified'}
             </span>
           </div>
+        </li>
+      )}
+      {delivery.error === 'disabled' && (
+        <li>
+          <p className="small">
+            The webhook was disabled, so{' '}
+            {attempts.length > 0 ? 'there will be no further attempts.' : 'no attempts will be made.'}
+          </p>
         </li>
       )}
       {attempts.toReversed().map((attempt) => (
@@ -54,14 +62,6 @@ export function AttemptTimeline({
           {attempt.response && <p className="mono cut">{excerptOf(attempt.response)}</p>}
         </li>
       ))}
-      {delivery.error === 'disabled' && (
-        <li>
-          <p className="small">
-            The webhook was disabled, so{' '}
-            {attempts.length > 0 ? 'there will be no further attempts.' : 'no attempts will be made.'}
-          </p>
-        </li>
-      )}
     </ol>
   );
 }

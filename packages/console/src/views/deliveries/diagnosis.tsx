@@ -53,14 +53,18 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
     ({ http_status, error }) => http_status === latest.http_status && error === latest.error,
   ).length;
   const target = redirectTarget(delivery);
+  const isDisabled = delivery.error === 'disabled';
   return (
     <div className={delivery.final ? 'note' : 'note warn'}>
       <b>{latest.error_detail ?? `The latest attempt failed: ${outcomeOf(latest)}.`}</b>
       <p>
         {latest.remedy}{' '}
         {delivery.attempts > 1 && `${alike} of ${plural(delivery.attempts, 'attempt')} ended this way.`}{' '}
-        {delivery.final && 'It will not be retried automatically.'}
+        {isDisabled
+          ? 'Then the webhook was disabled. If it is still disabled, activate it before you redeliver the event.'
+          : delivery.final && 'The delivery will not be retried automatically.'}
       </p>
+      {isDisabled && <OpenWebhook webhookId={webhookId} />}
       {target && may.send && (
         <div className="actions">
           <Link

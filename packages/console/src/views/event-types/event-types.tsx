@@ -65,7 +65,14 @@ function Catalogue({ types }: { types: EventType[] }) {
         {shown ? (
           <TypeDetail type={shown} />
         ) : (
-          <p className="soft wide">Choose a type to see what it means, its fields and a sample.</p>
+          <p className={type ? 'soft' : 'soft wide'}>
+            {type && (
+              <>
+                There is no event type <code>{type}</code>.{' '}
+              </>
+            )}
+            Choose a type to see what it means, its fields and a sample.
+          </p>
         )}
       </div>
     </>

@@ -71,7 +71,7 @@ function Events() {
             <thead>
               <tr>
                 <th className="clock-col">Time</th>
-                <th>Type</th>
+                <th className="type-col">Type</th>
                 <th className="wide">Subject</th>
                 <th className="wide">Actor</th>
                 <th className="wide roomy workspace-col">Workspace</th>

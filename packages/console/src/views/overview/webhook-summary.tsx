@@ -16,7 +16,8 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   return (
     <section>
       <h2>Webhooks</h2>
-      <table>
+      {sorted.length === 0 && <p className="soft">No webhook belongs to this workspace.</p>}
+      <table hidden={sorted.length === 0}>
         <thead>
           <tr>
             <th>Webhook</th>

@@ -11,7 +11,8 @@ import { useStore } from '../../store';
 const meanings: Record<Scope, string> = {
   'events:read': 'Read events and event types.',
   'webhooks:read': 'Read webhooks, deliveries and statistics.',
-  'webhooks:write': 'Create, change and delete webhooks. With events:read: verify, test, redeliver, replay.',
+  'webhooks:write':
+    'Create, change and delete webhooks. With events:read, also verify, test, redeliver and replay.',
   'audit:read': 'Read the audit log.',
 };
 

@@ -215,7 +215,7 @@ function Preview({ preview }: { preview: ReplayPreview }) {
       {note && <p>{note}</p>}
       {preview.byType.length > 0 && (
         <p className="mono">
-          {preview.byType.map(({ type, count }) => `${type} ${formatCount(count)}`).join(' · ')}
+          {preview.byType.map(({ type, count }) => `${type}\u00a0${formatCount(count)}`).join('\u00a0· ')}
         </p>
       )}
     </div>

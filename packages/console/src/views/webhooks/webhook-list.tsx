@@ -69,7 +69,9 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
         />
       </div>
       {shown.length === 0 ? (
-        <p className="soft">No webhook matches.</p>
+        <p className="soft">
+          {webhooks.length === 0 ? 'No webhook belongs to this workspace.' : 'No webhook matches.'}
+        </p>
       ) : (
         <table>
           <thead>
@@ -112,8 +114,8 @@ function Row({ webhook }: { webhook: Webhook }) {
       <td>
         <WebhookTag webhook={webhook} />
       </td>
-      <td className="wide roomy mono soft" title={webhook.event_types.join(', ')}>
-        {typesText(webhook.event_types)}
+      <td className="wide roomy soft" title={webhook.event_types.join(', ')}>
+        <Types types={webhook.event_types} />
       </td>
       <WebhookDay webhookId={webhook.id} withP95 />
       <td className="r wide soft">
@@ -123,8 +125,8 @@ function Row({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** Returns `all types`, the only type, or how many there are. */
-export function typesText(types: readonly string[]): string {
+/** `all types`, the only type, or how many there are. */
+function Types({ types }: { types: readonly string[] }) {
   if (types.includes('*')) return 'all types';
-  return types.length === 1 ? (types[0] ?? '') : plural(types.length, 'type');
+  return types.length === 1 ? <code>{types[0]}</code> : plural(types.length, 'type');
 }

@@ -51,7 +51,7 @@ function Unverified({ webhook }: { webhook: Webhook }) {
       </p>
       {failure && (
         <p className="small">
-          Tried <TimeAgo at={failure.at} />, {formatMs(failure.duration_ms)}.
+          Last tried <TimeAgo at={failure.at} />. The attempt took {formatMs(failure.duration_ms)}.
           {failure.response && (
             <>
               {' '}
