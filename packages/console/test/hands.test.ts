@@ -383,12 +383,16 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('heading', { name: 'This token cannot see anything' }).waitFor();
     await expectAccessible(page, 'no scopes', 'main');
 
-    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    const description = 'orders_eu_'.repeat(9);
+    const { webhook } = await tenant.connect(500, { description });
     await page.goto(link(tenant.token));
-    await visit(page, `/webhooks/${webhook.id}?tab=settings`, 'orders-eu');
+    await visit(page, `/webhooks/${webhook.id}?tab=settings`, description);
     for (const name of ['Rotate…', 'Delete…', 'Pause…']) {
       await page.getByRole('button', { name }).click();
-      await page.getByRole('alertdialog').waitFor();
+      const hidden = await page
+        .getByRole('alertdialog')
+        .evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+      expect(hidden, name).toBe(0);
       await expectAccessible(page, name, '[role="alertdialog"]');
       await page.keyboard.press('Escape');
       await page.getByRole('alertdialog').waitFor({ state: 'hidden' });

@@ -477,6 +477,8 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText('There is no event type invoice.payed.').waitFor();
     await visit(page, '/deliveries?event_type=invoice.paid', 'Deliveries');
     await page.getByText('Choose a longer range, or remove a filter.').waitFor();
+    await visit(page, '/event-types?type=invoice.payed', 'Event types');
+    await page.getByText('There is no event type invoice.payed.').waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -493,6 +495,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(link(tenant.token, path));
     await page.getByText('Given up').waitFor();
     await page.getByText('The webhook was disabled, so there will be no further attempts.').waitFor();
+    await page.locator('.note', { hasText: 'Then the webhook was disabled.' }).getByRole('link').waitFor();
     receiver.onDelivery = 200;
     const again = await tenant.data('POST', `/v1${path}/redeliver`);
     await tenant.settled(webhook, 2);
