@@ -51,10 +51,13 @@ export function installValidation(app: FastifyInstance): void {
         const refused = new Set(faults.map(parameterOf));
         // One fault per parameter: the check may look at a parameter that the route does not know.
         const isNew = (fault: InputFault) => !('parameter' in fault && refused.has(fault.parameter));
+        const checked = ((await check?.(request)) ?? []).filter(isNew);
+        // Parameters come first: they decide the status, and only the first faults are listed.
         return [
           ...faults,
+          ...checked.filter(isOfParameter),
           ...(body?.(request.body) ?? []),
-          ...((await check?.(request)) ?? []).filter(isNew),
+          ...checked.filter((fault) => !isOfParameter(fault)),
         ];
       },
     };
@@ -127,6 +130,7 @@ function queryValidator(schema: TObject): (query: RawQuery) => readonly InputFau
   };
 }
 
+const isOfParameter = (fault: InputFault) => 'parameter' in fault;
 const parameterOf = (fault: InputFault) => ('parameter' in fault ? fault.parameter : '');
 const printable = (name: string) => (isReadable(name) ? name.slice(0, 100) : '(unreadable)');
 const listed = (names: string[]) => (names.length > 0 ? names.join(', ') : 'none');

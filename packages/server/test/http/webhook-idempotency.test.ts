@@ -310,6 +310,16 @@ describe('a POST with an Idempotency-Key', () => {
     const places = body.errors.map((fault: Record<string, string>) => fault.parameter ?? fault.pointer);
     expect(places).toEqual(expect.arrayContaining(['x', 'Idempotency-Key', '/url', '/event_types']));
   });
+
+  it('that is not valid is reported even if the body has more faults than are listed', async () => {
+    const tenant = await newTenant(service);
+    const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`f${n}`, 0]));
+    const { status, body } = await tenant.create(unknown, headers('with space'));
+    expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+    expect(body.detail).toMatch(/^'Idempotency-Key' must be /);
+    expect(body.errors).toHaveLength(100);
+    expect(body.errors[0].parameter).toBe('Idempotency-Key');
+  });
 });
 
 describe('an Idempotency-Key', () => {
