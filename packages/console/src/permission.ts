@@ -14,6 +14,9 @@ export interface Permission {
   send: boolean;
 }
 
+/** The scopes that `send` needs. */
+export const sendScopes: Scope[] = ['webhooks:write', 'webhooks:read', 'events:read'];
+
 export function permissionOf(scopes: readonly Scope[]): Permission {
   const has = (scope: Scope) => scopes.includes(scope);
   return {
@@ -21,7 +24,7 @@ export function permissionOf(scopes: readonly Scope[]): Permission {
     readWebhooks: has('webhooks:read'),
     readAudit: has('audit:read'),
     write: has('webhooks:write') && has('webhooks:read'),
-    send: has('webhooks:write') && has('webhooks:read') && has('events:read'),
+    send: sendScopes.every(has),
   };
 }
 

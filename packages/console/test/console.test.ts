@@ -294,7 +294,7 @@ describeInBrowser('the console in a browser', async (open) => {
       .first()
       .waitFor();
     const buttons = await page.locator('main').getByRole('button').allTextContents();
-    expect(buttons.filter((text) => /Save|Delete|Rotate|Pause|Verify|Replay|Test/.test(text))).toEqual([]);
+    expect(buttons.filter((text) => /Save|Delete|Rotate|Disable|Verify|Replay|Test/.test(text))).toEqual([]);
     const views = page.getByRole('navigation', { name: 'Views', exact: true }).getByRole('link');
     expect(await views.allTextContents()).toEqual(['Overview', 'Webhooks', 'Deliveries']);
     await visit(page, '/webhooks/new', 'This token cannot create webhooks');
@@ -322,13 +322,17 @@ describeInBrowser('the console in a browser', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(expired, '/webhooks'));
     await page.getByText('This link is no longer valid').waitFor();
-    expect(await page.getByText('posthorn token create').count()).toBe(0);
+    const command = page.locator('pre', { hasText: 'posthorn token create' });
+    expect(await command.count()).toBe(0);
     const signIn = async (token: string) => {
       await page.getByLabel('Token').fill(token);
       await page.getByRole('button', { name: 'Sign in' }).click();
     };
     await signIn(await makeToken(service.database, { expires_at: new Date(Date.now() - 1_000) }));
     await page.getByText('The token was not accepted').waitFor();
+    // On a phone, the command is broken where one of its parts ends.
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await command.evaluate(isBrokenInScope)).toBe(false);
     // Copied from an example, it cannot be sent at all.
     await signIn('pht_…');
     await page.getByText('It contains a character that no token contains.').waitFor();
@@ -369,9 +373,9 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
     await again();
     await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
-    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.getByRole('button', { name: 'Disable…' }).click();
     await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Disable' }).click();
     await again();
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
@@ -501,6 +505,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await portal.getByText('Acme Cloud').first().waitFor();
     await portal.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     expect(await portal.getByRole('link', { name: 'New webhook' }).count()).toBe(0);
+    await portal.getByText('This session cannot create one. It lacks the scope webhooks:write.').waitFor();
 
     const { body: tokens } = await platform('GET', `/tokens?organization_id=${tenant.organization}`);
     const ours = tokens.data.find((token: { portal: boolean }) => token.portal);
@@ -633,6 +638,15 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 });
+
+/** Returns whether a line of a command ends within the name of a scope. */
+function isBrokenInScope({ childNodes, ownerDocument }: Element): boolean {
+  return [...childNodes].some((node) => {
+    const range = ownerDocument.createRange();
+    range.selectNode(node);
+    return /\w:\w/.test(node.textContent ?? '') && range.getClientRects().length > 1;
+  });
+}
 
 /** Returns the smallest font size of a field. A phone zooms in on a field whose text is smaller than 16 px. */
 function smallestField(page: Page): Promise<number> {

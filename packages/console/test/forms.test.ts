@@ -111,7 +111,7 @@ describeInBrowser('the forms of the console', async (open) => {
     await fail(page, 'DELETE', '**/v1/webhooks/*');
     const held = await hold(page, '**/v1/webhooks/*', /PATCH|DELETE/);
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
-    for (const action of ['Pause', 'Delete']) {
+    for (const action of ['Disable', 'Delete']) {
       await page.getByRole('button', { name: `${action}…` }).click();
       if (action === 'Delete') await inDialog(page).getByRole('textbox').fill('orders eu (old)');
       await inDialog(page).getByRole('button', { name: action }).click();
@@ -120,7 +120,7 @@ describeInBrowser('the forms of the console', async (open) => {
       await inDialog(page).waitFor({ state: 'hidden' });
       await page.getByRole('button', { name: `${action}…` }).click();
       await inDialog(page)
-        .getByRole('button', { name: /^(Pausing|Deleting)…/ })
+        .getByRole('button', { name: /^(Disabling|Deleting)…/ })
         .waitFor();
       await failing.fallback();
       await inDialog(page).getByText('Out of order.').waitFor();

@@ -258,10 +258,10 @@ describeInBrowser('the console at work', async (open) => {
     await expect.poll(() => page.getByLabel('Rate limit').inputValue(), { timeout: 10_000 }).toBe('7');
     expect(await name.inputValue()).toBe('orders-us');
     // A question that has become pointless is not asked again.
-    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.getByRole('button', { name: 'Disable…' }).click();
     for (const [status, button] of [
       ['disabled', 'Activate'],
-      ['active', 'Pause…'],
+      ['active', 'Disable…'],
     ] as const) {
       await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status });
       await page.getByRole('button', { name: button }).waitFor();
@@ -387,7 +387,7 @@ describeInBrowser('the console at work', async (open) => {
     const { webhook } = await tenant.connect(500, { description });
     await page.goto(link(tenant.token));
     await visit(page, `/webhooks/${webhook.id}?tab=settings`, description);
-    for (const name of ['Rotate…', 'Delete…', 'Pause…']) {
+    for (const name of ['Rotate…', 'Delete…', 'Disable…']) {
       await page.getByRole('button', { name }).click();
       const hidden = await page
         .getByRole('alertdialog')

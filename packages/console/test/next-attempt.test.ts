@@ -2,7 +2,7 @@ import type { Delivery } from '@posthorn/client';
 import { PosthornError } from '@posthorn/client';
 import { describe, expect, it } from 'vitest';
 import { isAboutToChange } from '../src/next-attempt.js';
-import { heldSentenceOf, sentenceOf } from '../src/views/deliveries/redelivery.js';
+import { effectSentenceOf, heldSentenceOf, sentenceOf } from '../src/views/deliveries/redelivery.js';
 
 const now = Date.parse('2026-11-17T13:00:00Z');
 const waiting = (seconds: number | null, status: 'failed' | 'pending' = 'failed') => ({
@@ -34,6 +34,15 @@ describe('a redelivery of a selection', () => {
       '2 deliveries are on the way, 1 may be on the way, 1 was not sent.',
     );
     expect(sentenceOf({ all, sent: [], error: refused })).toBe('Nothing was sent.');
+  });
+
+  it('says what it does, in the singular for a single delivery', () => {
+    expect(effectSentenceOf(1, 1)).toBe('It is waiting to retry and will be attempted now.');
+    expect(effectSentenceOf(1, 0)).toBe('A new delivery of the same event is created.');
+    expect(effectSentenceOf(2, 1)).toBe(
+      '1 of them is waiting to retry and will be attempted now. For the other one, a new delivery of the same event is created.',
+    );
+    expect(effectSentenceOf(3, 0)).toBe('For each, a new delivery of the same event is created.');
   });
 
   it('says what is skipped because its webhook is not verified', () => {

@@ -180,7 +180,9 @@ describeInBrowser('the views of the console', async (open) => {
     await tenant.settled(webhook, 20);
     const { page, faults } = await watched();
     const chosen = page.getByRole('combobox', { name: 'Event type' });
-    await page.goto(link(tenant.token, '/deliveries?event_type=invoice.gone'));
+    await page.goto(link(tenant.token, '/deliveries?state=gone'));
+    await page.getByRole('button', { name: 'All', pressed: true, exact: true }).waitFor();
+    await visit(page, '/deliveries?event_type=invoice.gone', 'Deliveries');
     await page.getByRole('heading', { name: 'No matching deliveries' }).waitFor();
     expect(await chosen.inputValue()).toBe('invoice.gone');
     // Only known types can be sent.
@@ -306,17 +308,18 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('pause a webhook and activate it again, and say why it is not active or that it is gone', async () => {
+  it('disable a webhook and activate it again, and say why it is not active or that it is gone', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
     const closed = await startReceiver({ onVerification: { status: 204 } });
     const { body } = await tenant.create({ url: closed.url, event_types: ['invoice.*'] });
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
-    await page.getByRole('button', { name: 'Pause…' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('This webhook is paused.').waitFor();
-    await expectAccessible(page, 'a paused webhook', 'main');
+    await page.getByRole('button', { name: 'Disable…' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('This webhook is disabled.').waitFor();
+    await page.getByText('Disabled', { exact: true }).waitFor();
+    await expectAccessible(page, 'a disabled webhook', 'main');
     const refused = {
       code: 'internal',
       title: 'Internal error',
@@ -577,7 +580,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.reload();
     await select.check();
     await page.keyboard.press('r');
-    await page.getByText('For 1 of them, this is the last scheduled attempt.').waitFor();
+    await page.getByText('This is the last scheduled attempt.').waitFor();
     await page.keyboard.press('Escape');
     await visit(page, path, 'invoice.paid');
     await page.keyboard.press('r');

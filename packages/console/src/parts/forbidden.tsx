@@ -1,23 +1,35 @@
 import { type Scope, useToken } from '../permission';
+import { productName, useSettings } from '../settings';
 import { Empty } from './empty';
 
 /** Says which of the scopes that a view needs the token does not have. */
 export function Forbidden({ action, scopes }: { action: string; scopes: Scope[] }) {
-  const token = useToken();
-  const missing = scopes.filter((scope) => !token.scopes.includes(scope));
-  const holder = token.portal ? 'session' : 'token';
+  const holder = useToken().portal ? 'session' : 'token';
   return (
     <Empty title={`This ${holder} cannot ${action}`}>
       <p>
-        It lacks the {missing.length === 1 ? 'scope' : 'scopes'}{' '}
-        {missing.map((scope, index) => (
-          <span key={scope}>
-            {index > 0 && ' and '}
-            <code>{scope}</code>
-          </span>
-        ))}
-        . Ask the operator for a {holder} that has {missing.length === 1 ? 'it' : 'them'}.
+        <MissingScopes scopes={scopes} />
       </p>
     </Empty>
+  );
+}
+
+/** Says which of the scopes the token does not have, and whom to ask for them. */
+export function MissingScopes({ scopes }: { scopes: Scope[] }) {
+  const token = useToken();
+  const name = productName(useSettings());
+  const missing = scopes.filter((scope) => !token.scopes.includes(scope));
+  return (
+    <>
+      It lacks the {missing.length === 1 ? 'scope' : 'scopes'}{' '}
+      {missing.map((scope, index) => (
+        <span key={scope}>
+          {index > 0 && ' and '}
+          <code>{scope}</code>
+        </span>
+      ))}
+      . Ask {token.portal ? `${name} for a session` : 'the operator for a token'} that has{' '}
+      {missing.length === 1 ? 'it' : 'them'}.
+    </>
   );
 }

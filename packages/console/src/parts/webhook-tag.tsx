@@ -1,11 +1,12 @@
 import type { Webhook } from '@posthorn/client';
 
-export type ShownStatus = 'active' | 'failing' | 'unverified' | 'paused' | 'disabled';
+export type ShownStatus = 'active' | 'failing' | 'unverified' | 'disabled' | 'disabled_manually';
 
-/** Returns the API's status, extended with what people ask first: is the webhook failing, and did someone pause it? */
+/** Returns the API's status, extended with what people ask first: is the webhook failing, and did someone disable it? */
 export function shownStatusOf(webhook: Webhook): ShownStatus {
   if (webhook.status === 'unverified') return 'unverified';
-  if (webhook.status === 'disabled') return webhook.disabled_reason === 'manual' ? 'paused' : 'disabled';
+  if (webhook.status === 'disabled')
+    return webhook.disabled_reason === 'manual' ? 'disabled_manually' : 'disabled';
   return webhook.last_delivery_status === 'failed' ? 'failing' : 'active';
 }
 
@@ -17,8 +18,8 @@ const tags: Record<ShownStatus, [className: string, text: string]> = {
   active: ['ok', 'Active'],
   failing: ['bad', 'Failing'],
   unverified: ['warn', 'Unverified'],
-  paused: ['mute', 'Paused'],
   disabled: ['bad', 'Disabled'],
+  disabled_manually: ['mute', 'Disabled'],
 };
 
 export function WebhookTag({ webhook }: { webhook: Webhook }) {

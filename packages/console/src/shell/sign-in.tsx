@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import { CodeBlock } from '../parts/code-block';
 import { openSession, session } from '../session';
 import { productName, useSettings } from '../settings';
@@ -8,7 +8,8 @@ import { Brand } from './brand';
 
 const command = `npx posthorn token create \\
   --organization ORG-demo \\
-  --scopes events:read,webhooks:read,webhooks:write,audit:read`;
+  --scopes `;
+const scopes = ['events:read,', 'webhooks:read,', 'webhooks:write,', 'audit:read'];
 
 /** Asks for a token, and says why the last one no longer works. */
 export function SignIn() {
@@ -75,7 +76,16 @@ export function SignIn() {
                   No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
                   this on the machine where the service runs:
                 </p>
-                <CodeBlock title="Create a token" text={command} what="the command" />
+                <CodeBlock title="Create a token" text={command + scopes.join('')} what="the command">
+                  {command}
+                  {/* A narrow line is broken between two scopes, not within one. */}
+                  {scopes.map((scope) => (
+                    <Fragment key={scope}>
+                      {scope}
+                      <wbr />
+                    </Fragment>
+                  ))}
+                </CodeBlock>
               </>
             )}
           </>

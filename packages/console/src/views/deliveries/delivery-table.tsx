@@ -26,14 +26,17 @@ import { RedeliverSelection } from './redeliver-selection';
 
 /** The deliveries of all webhooks, or of one. */
 export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
-  const search: DeliverySearch = useSearch({ strict: false });
+  const { state: asked, ...others }: DeliverySearch = useSearch({ strict: false });
+  const state = deliveryStates.find((one) => one === asked);
+  // A state that does not exist is no filter.
+  const search: DeliverySearch = state ? { ...others, state } : others;
   const may = usePermission();
   const { refetchInterval } = useLive();
   const filter: DeliveryFilter = {
     webhook_id: webhook?.id ?? search.webhook_id,
     // A webhook's list shows all of its deliveries, even if the other views are limited to a workspace.
     workspace_id: webhook ? undefined : search.workspace_id,
-    state: deliveryStates.find((state) => state === search.state),
+    state,
     event_type: search.event_type,
     event_id: search.event_id,
     ...useListRange(search),

@@ -9,7 +9,7 @@ import { Confirm } from '../../parts/confirm';
 import { useRequestKey } from '../../request-key';
 import { useSettings } from '../../settings';
 import { say } from '../../toast';
-import { heldSentenceOf, type Redelivery, redeliverAll, sentenceOf } from './redelivery';
+import { effectSentenceOf, heldSentenceOf, type Redelivery, redeliverAll, sentenceOf } from './redelivery';
 
 /**
  * Redelivers the selected deliveries one after another, after showing how many there are. Skips those that wait until
@@ -120,23 +120,22 @@ export function RedeliverSelection({
         {redeliver.error && <p>{sentenceOf(run)}</p>}
         {!isNothing && (
           <p>
-            They go to {plural(webhooks, 'webhook')}.{' '}
-            {waiting > 0 &&
-              `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now. `}
-            {waiting === 0 && 'For each, a new delivery of the same event is created.'}
-            {waiting > 0 &&
-              waiting < deliveries.length &&
-              'For each of the others, a new delivery of the same event is created.'}
+            {deliveries.length > 1 && `They go to ${plural(webhooks, 'webhook')}. `}
+            {effectSentenceOf(deliveries.length, waiting)}
           </p>
         )}
         {last > 0 && (
           <p>
-            For {last} of them, this is the last scheduled attempt. If it fails, the delivery is given up.
+            {deliveries.length > 1 ? `For ${last} of them, this` : 'This'} is the last scheduled attempt. If
+            it fails, the delivery is given up.
           </p>
         )}
         {hidden > 0 && !redeliver.isPending && (
           <p>
-            {hidden} of the selected deliveries {hidden === 1 ? 'is' : 'are'} hidden by the current filters.
+            {selected.length === 1
+              ? 'The selected delivery is'
+              : `${hidden} of the selected deliveries ${hidden === 1 ? 'is' : 'are'}`}{' '}
+            hidden by the current filters.
           </p>
         )}
         {held > 0 && !redeliver.isPending && <p>{heldSentenceOf(held, selected.length)}</p>}

@@ -23,6 +23,20 @@ export function sentenceOf({ all, sent, error }: Redelivery): string {
   return `${parts.filter(Boolean).join(', ')}.`;
 }
 
+/** Says what a redelivery does, given how many deliveries there are and how many of them are waiting to retry. */
+export function effectSentenceOf(all: number, waiting: number): string {
+  if (all === 1) {
+    return waiting === 1
+      ? 'It is waiting to retry and will be attempted now.'
+      : 'A new delivery of the same event is created.';
+  }
+  if (waiting === 0) return 'For each, a new delivery of the same event is created.';
+  const attempted = `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now.`;
+  if (waiting === all) return attempted;
+  const others = all - waiting === 1 ? 'For the other one' : 'For each of the others';
+  return `${attempted} ${others}, a new delivery of the same event is created.`;
+}
+
 /** Says why deliveries cannot be redelivered, such as `2 of the selected deliveries are skipped: …` */
 export function heldSentenceOf(held: number, selected: number): string {
   if (held === selected) {

@@ -144,7 +144,7 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
 const disabledBecause = {
   gone: 'was disabled: its receiver responded with 410 Gone.',
   failing: 'was disabled: all deliveries failed for days.',
-  manual: 'is paused.',
+  manual: 'is disabled.',
 };
 
 function DisabledProblem({ webhook }: { webhook: Webhook }) {

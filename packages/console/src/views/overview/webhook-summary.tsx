@@ -4,7 +4,7 @@ import { WebhookDay } from '../../parts/webhook-day';
 import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 
 const shownMax = 8;
-const order = ['failing', 'disabled', 'unverified', 'active', 'paused'];
+const order = ['failing', 'disabled', 'unverified', 'active', 'disabled_manually'];
 
 /** The most important webhooks: those with problems first, then those with the most recent deliveries. */
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {

@@ -1,8 +1,9 @@
 import { Link } from '@tanstack/react-router';
 import { jsonCurl } from '../../curl';
 import { Empty } from '../../parts/empty';
+import { MissingScopes } from '../../parts/forbidden';
 import { TokenCommand } from '../../parts/token-command';
-import { usePermission, useToken } from '../../permission';
+import { sendScopes, usePermission, useToken } from '../../permission';
 
 /** Explains what a webhook does, and how to create the first one. */
 export function FirstWebhook() {
@@ -20,6 +21,11 @@ export function FirstWebhook() {
         for hours if your receiver does not respond with 2xx.
         {may.send && ' All you need is a URL. The form shows code for a receiver.'}
       </p>
+      {!may.send && (
+        <p>
+          This {token.portal ? 'session' : 'token'} cannot create one. <MissingScopes scopes={sendScopes} />
+        </p>
+      )}
       {may.send && (
         <>
           <p>

@@ -15,7 +15,7 @@ import { JsonText } from '../../parts/json-text';
 import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { Unsaved } from '../../parts/unsaved';
-import { usePermission, useToken } from '../../permission';
+import { sendScopes, usePermission, useToken } from '../../permission';
 import { useRequestKey } from '../../request-key';
 import { productName, useSettings } from '../../settings';
 import { typedInto } from '../../typed';
@@ -32,8 +32,7 @@ const ReceiverCode = lazy(() =>
 export function NewWebhook() {
   const may = usePermission();
   const name = productName(useSettings());
-  if (!may.send)
-    return <Forbidden action="create webhooks" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
+  if (!may.send) return <Forbidden action="create webhooks" scopes={sendScopes} />;
   return (
     <>
       <Breadcrumb>

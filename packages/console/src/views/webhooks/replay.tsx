@@ -14,7 +14,7 @@ import { Loaded } from '../../parts/loaded';
 import { Segmented } from '../../parts/segmented';
 import { TimeField } from '../../parts/time-field';
 import { webhookName } from '../../parts/webhook-tag';
-import { usePermission } from '../../permission';
+import { sendScopes, usePermission } from '../../permission';
 import { zone } from '../../preferences';
 import { rangeChoices } from '../../range';
 import { useRequestKey } from '../../request-key';
@@ -28,8 +28,7 @@ export function ReplayView() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
   const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
   const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.send)
-    return <Forbidden action="replay events" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
+  if (!may.send) return <Forbidden action="replay events" scopes={sendScopes} />;
   return (
     <Loaded query={webhook}>
       {(data) => (

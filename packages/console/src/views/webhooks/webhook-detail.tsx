@@ -16,7 +16,7 @@ import { usePermission } from '../../permission';
 import { useShownItem } from '../../shown-item';
 import { DeliveryTable } from '../deliveries/delivery-table';
 import { isDeletionOpen } from './open-deletions';
-import { PauseButton } from './pause-button';
+import { StatusButton } from './status-button';
 import { useVerification, VerifyButton } from './verify-button';
 import { WebhookNote } from './webhook-note';
 
@@ -91,7 +91,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
             Replay…
           </Link>
         )}
-        {may.send && <PauseButton webhook={webhook} onActivationError={setActivationError} />}
+        {may.send && <StatusButton webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
         {webhook.description && <p className="lead mono">{webhook.url}</p>}
       </div>

@@ -14,7 +14,7 @@ import { productName, useSettings } from '../../settings';
 const disabledBecause = {
   gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
   failing: 'This webhook was disabled: all deliveries failed for days.',
-  manual: 'This webhook is paused.',
+  manual: 'This webhook is disabled.',
 };
 
 /** If the webhook is not active or is failing, shows why and what to do about it. */

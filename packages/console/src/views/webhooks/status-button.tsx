@@ -8,8 +8,8 @@ import { Confirm } from '../../parts/confirm';
 import { webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
 
-/** Pauses an active webhook, or activates a disabled one. */
-export function PauseButton({
+/** Disables a webhook, or activates a disabled one. */
+export function StatusButton({
   webhook,
   onActivationError,
 }: {
@@ -27,13 +27,15 @@ export function PauseButton({
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       say(
-        { active: 'Active.', disabled: 'Paused.', unverified: 'Not verified. See the reason on this page.' }[
-          changed.status
-        ],
+        {
+          active: 'Active.',
+          disabled: 'Disabled.',
+          unverified: 'Not verified. See the reason on this page.',
+        }[changed.status],
       );
     },
   });
-  // Somebody else may have paused it.
+  // Somebody else may have disabled it.
   if (isDisabled && isAsking) setAsking(false);
   if (isDisabled) {
     return (
@@ -60,21 +62,21 @@ export function PauseButton({
           setAsking(true);
         }}
       >
-        Pause…
+        Disable…
       </button>
       <Confirm
         isOpen={isAsking}
         onClose={() => setAsking(false)}
-        title={`Pause ${webhookName(webhook)}?`}
-        action={change.isPending ? 'Pausing…' : 'Pause'}
+        title={`Disable ${webhookName(webhook)}?`}
+        action={change.isPending ? 'Disabling…' : 'Disable'}
         isBusy={change.isPending}
         error={change.error}
         onConfirm={() => change.mutate()}
       >
         <p>
           Deliveries stop immediately, and those that are waiting fail without any further attempts. No
-          deliveries are created for events that are recorded while the webhook is paused. You can send all of
-          these events later with a replay.
+          deliveries are created for events that are recorded while the webhook is disabled. You can send all
+          of these events later with a replay.
         </p>
       </Confirm>
     </>
