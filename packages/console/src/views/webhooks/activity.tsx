@@ -81,13 +81,24 @@ function FigureRow({ stats }: { stats: Stats }) {
 function ResponseTimes({ stats }: { stats: Stats }) {
   const bars = barsOf(stats);
   const { p50_ms: p50, p95_ms: p95 } = stats.totals;
+  // Without responses, the axis would have no meaning.
+  if (p50 === null || p95 === null) {
+    return (
+      <section className="chart" aria-label="Response times">
+        <div className="chart-head">
+          <h2>Response time</h2>
+          <span className="soft small">no responses in this time range</span>
+        </div>
+      </section>
+    );
+  }
   const rest = bars.p95.map((value, index) => Math.max(0, value - (bars.p50[index] ?? 0)));
   return (
     <section className="chart" aria-label="Response times">
       <div className="chart-head">
         <h2>Response time</h2>
         <span className="soft small">
-          {p50 === null || p95 === null ? 'no responses yet' : `p50 ${formatMs(p50)} · p95 ${formatMs(p95)}`}
+          p50 {formatMs(p50)} · p95 {formatMs(p95)}
         </span>
       </div>
       <Chart
@@ -98,7 +109,7 @@ function ResponseTimes({ stats }: { stats: Stats }) {
           { label: 'ms p50', color: '--bar-plain', values: bars.p50 },
           { label: 'ms more at p95', color: '--line-strong', values: rest },
         ]}
-        label={p95 === null ? 'No responses yet' : `Response times: p50 ${p50} ms, p95 ${p95} ms`}
+        label={`Response times: p50 ${p50} ms, p95 ${p95} ms`}
       />
       <div className="legend">
         <span className="plain">
