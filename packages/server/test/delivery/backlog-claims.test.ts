@@ -346,8 +346,22 @@ describe('the cost of a claim', () => {
     'Shared Read Blocks': number;
   }
 
-  /** Returns how many pages a claim of so many deliveries touches; what it claims is put back. */
+  /**
+   * Returns how many pages a claim of so many deliveries touches; what it claims is put back. The fewest of several
+   * claims: the first one of a connection also reads the catalogue, and so does one whose plans an autovacuum discarded.
+   */
   async function pagesOf(database: Database, node: number, room: number, claimed: number): Promise<number> {
+    const pages = [];
+    for (let n = 0; n < 3; n += 1) pages.push(await pagesOfOne(database, node, room, claimed));
+    return Math.min(...pages);
+  }
+
+  async function pagesOfOne(
+    database: Database,
+    node: number,
+    room: number,
+    claimed: number,
+  ): Promise<number> {
     let pages = 0;
     const undone = new Error('undone');
     const explained = database.transaction(async (client) => {
@@ -380,8 +394,6 @@ describe('the cost of a claim', () => {
       });
       // A claim also reads the rows that other tests deleted.
       await database.query({ text: 'vacuum posthorn.backlog' });
-      // The first claim of a connection also reads the catalogue.
-      await pagesOf(database, node, 40, 40);
       return pagesOf(database, node, 40, 40);
     };
     expect(await pages(500)).toBeLessThan(2 * (await pages(10)));
@@ -402,7 +414,6 @@ describe('the cost of a claim', () => {
       await database.query(written);
       await database.query({ text: 'vacuum analyze posthorn.deliveries' });
       // Half of the room is for retries.
-      await pagesOf(database, node, 200, 100);
       return pagesOf(database, node, 200, 100);
     };
     // Larger indexes are a level deeper: each of the rows is found and written through one page more.
