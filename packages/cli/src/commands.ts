@@ -12,10 +12,10 @@ import { trigger } from './commands/trigger.js';
 import { types } from './commands/types.js';
 import { verifyCommand } from './commands/verify.js';
 import {
+  webhooksActivate,
   webhooksCreate,
   webhooksDelete,
-  webhooksPause,
-  webhooksResume,
+  webhooksDisable,
   webhooksRotate,
   webhooksUpdate,
 } from './commands/webhook-changes.js';
@@ -37,8 +37,8 @@ export const integratorCommands: readonly Command[] = [
   webhooksVerify,
   webhooksTest,
   webhooksRotate,
-  webhooksPause,
-  webhooksResume,
+  webhooksDisable,
+  webhooksActivate,
   webhooksDelete,
   deliveriesList,
   deliveriesGet,

@@ -57,7 +57,7 @@ async function proxyLosing(
 }
 
 describe('webhooks', () => {
-  test('create, get, update, pause, resume, rotate, test, verify and delete, each by a short ending', async () => {
+  test('create, get, update, disable, activate, rotate, test, verify and delete, each by a short ending', async () => {
     const receiver = await startReceiver();
     const created = await json(
       'webhooks',
@@ -82,8 +82,8 @@ describe('webhooks', () => {
     expect(await json('webhooks', 'update', ending, ...change)).toMatchObject({
       ...{ event_types: ['*'], rate_limit: 5, description: 'all', headers: {} },
     });
-    expect(await json('webhooks', 'pause', ending)).toMatchObject({ status: 'disabled' });
-    expect(await json('webhooks', 'resume', ending)).toMatchObject({ status: 'active' });
+    expect(await json('webhooks', 'disable', ending)).toMatchObject({ status: 'disabled' });
+    expect(await json('webhooks', 'activate', ending)).toMatchObject({ status: 'active' });
     expect(await json('webhooks', 'verify', ending)).toMatchObject({ status: 'active' });
     expect(await json('webhooks', 'rotate', ending, '--grace', '1h')).toMatchObject({
       secret: expect.stringMatching(/^whsec_/),
@@ -109,7 +109,7 @@ describe('webhooks', () => {
     expect(stderr).toContain(`Then run posthorn webhooks test ${webhook.id} again.`);
   });
 
-  test('create succeeds if the URL cannot be verified; verify and resume fail', async () => {
+  test('create succeeds if the URL cannot be verified; verify and activate fail', async () => {
     const receiver = await startReceiver({ onVerification: 500 });
     const { id, status } = await json('webhooks', 'create', receiver.url);
     expect(status).toBe('unverified');
@@ -118,8 +118,8 @@ describe('webhooks', () => {
     expect(verified.stderr).toMatch(
       /^The webhook is unverified\. .* run posthorn webhooks verify WHK-\w+\.\n$/,
     );
-    await printed('webhooks', 'pause', id);
-    expect((await run(['webhooks', 'resume', id], env)).code).toBe(1);
+    await printed('webhooks', 'disable', id);
+    expect((await run(['webhooks', 'activate', id], env)).code).toBe(1);
     receiver.onVerification = 200;
     expect((await run(['webhooks', 'verify', id], env)).code).toBe(0);
   });
@@ -279,7 +279,7 @@ describe('deliveries', () => {
     const [id = ''] = await idsWith('--status', 'retrying');
     expect(await printed('deliveries', 'get', id)).toMatch(/^Status\tretrying, 1 attempt so far, next/m);
     expect(await idsWith('--status', 'given_up')).toEqual([]);
-    await printed('webhooks', 'pause', webhook.id);
+    await printed('webhooks', 'disable', webhook.id);
     expect(await idsWith('--status', 'given_up')).toEqual([id]);
     expect(await idsWith('--status', 'failed')).toEqual([id]);
     expect(await idsWith('--status', 'retrying')).toEqual([]);
@@ -289,7 +289,7 @@ describe('deliveries', () => {
     expect(report).toMatch(/^Status\tgiven_up, 1 attempt$/m);
     expect(report).toContain('The webhook was disabled, so there will be no further attempt.');
     expect((await run(['deliveries', 'redeliver', id], env)).stderr).toContain(
-      'Run posthorn webhooks resume',
+      'Run posthorn webhooks activate',
     );
     expect(await run([...list, '--status', 'given_up', '--final', 'true'], env)).toMatchObject({
       ...{ code: 2, stderr: '--final cannot be combined with --status given_up. Use one of them.\n' },
@@ -300,10 +300,10 @@ describe('deliveries', () => {
     const { receiver, webhook } = await tenant.connect(500);
     await tenant.record();
     const [{ id }] = await tenant.settled(webhook);
-    await printed('webhooks', 'pause', webhook.id);
+    await printed('webhooks', 'disable', webhook.id);
     expect(await printed('deliveries', 'get', id)).not.toContain('Sent again');
     receiver.onDelivery = 200;
-    await printed('webhooks', 'resume', webhook.id);
+    await printed('webhooks', 'activate', webhook.id);
     await printed('deliveries', 'redeliver', id);
     const [again] = await tenant.settled(webhook, 2);
     expect(await printed('deliveries', 'get', id)).toContain(`\nSent again\t${again.id}, success\n`);

@@ -14,8 +14,8 @@ describe('completion', () => {
   test.each<[string[], string[]]>([
     [['web'], ['webhooks']],
     [
-      ['webhooks', 'r'],
-      ['resume', 'rotate'],
+      ['webhooks', 'd'],
+      ['delete', 'disable'],
     ],
     [
       ['token', ''],

@@ -106,7 +106,7 @@ export const replaysGet: Command = {
 };
 
 function cancellation(webhook: string): string {
-  return `The replay was canceled because the webhook is not active. Run posthorn webhooks resume ${webhook}.`;
+  return `The replay was canceled because the webhook is not active. Run posthorn webhooks activate ${webhook}.`;
 }
 
 function bar({ done, total }: Replay, terminal: Terminal): string {

@@ -98,8 +98,8 @@ export const webhooksUpdate: Command = {
   }),
 };
 
-export const webhooksPause: Command = {
-  name: 'webhooks pause',
+export const webhooksDisable: Command = {
+  name: 'webhooks disable',
   summary:
     'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
   argument: webhookArgument,
@@ -107,9 +107,9 @@ export const webhooksPause: Command = {
   run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
 };
 
-export const webhooksResume: Command = {
-  name: 'webhooks resume',
-  summary: 'Enable a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
+export const webhooksActivate: Command = {
+  name: 'webhooks activate',
+  summary: 'Activate a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
   run: activating(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' })),

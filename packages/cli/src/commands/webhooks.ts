@@ -129,7 +129,7 @@ function nextStep(
   last: Webhook['last_delivery_status'],
 ): string | undefined {
   if (status === 'unverified') return `posthorn webhooks verify ${id}`;
-  if (status === 'disabled') return `posthorn webhooks resume ${id}`;
+  if (status === 'disabled') return `posthorn webhooks activate ${id}`;
   return last === 'failed' ? `posthorn deliveries list --webhook ${id} --status failed` : undefined;
 }
 
