@@ -1,4 +1,4 @@
-import { ask } from '../../server/test/support/client.js';
+import { sendRequest } from '../../server/test/support/client.js';
 import { type Reply, startReceiver } from '../../server/test/support/receiver.js';
 import type { TestService } from '../../server/test/support/service.js';
 import { platformToken } from '../../server/test/support/service.js';
@@ -103,7 +103,7 @@ async function record(service: TestService, organization: string): Promise<void>
     })),
   );
   for (const batch of events) {
-    const { status, text } = await ask(`${service.platformUrl}/platform/events`, {
+    const { status, text } = await sendRequest(`${service.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, body: batch },
     });
     if (status !== 201) throw new Error(text);

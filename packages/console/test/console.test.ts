@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
-import { ask } from '../../server/test/support/client.js';
+import { sendRequest } from '../../server/test/support/client.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
@@ -44,7 +44,7 @@ describeInBrowser('the console in a browser', async (open) => {
   const watched = () => open(door.url);
   const link = (token: string, path = '') => `${door.url}/console${path}#token=${token}`;
   const platform = (method: string, path: string, body?: unknown) =>
-    ask(`${service.platformUrl}/platform${path}`, {
+    sendRequest(`${service.platformUrl}/platform${path}`, {
       ...{ method, token: platformToken },
       ...(body !== undefined && { body }),
     });
@@ -511,7 +511,7 @@ describeInBrowser('the console in a browser', async (open) => {
     const ours = tokens.data.find((token: { portal: boolean }) => token.portal);
     await platform('DELETE', `/tokens/${ours.id}`);
     await eventually(
-      () => tenant.ask('GET', '/v1/token', { token: body.data.token }),
+      () => tenant.request('GET', '/v1/token', { token: body.data.token }),
       ({ status }) => status === 401,
     );
     await portal.getByRole('link', { name: 'Events' }).first().click();

@@ -1,7 +1,7 @@
 import type { Locator, Page, Route } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
-import { ask, event, record } from '../../server/test/support/client.js';
+import { event, record, sendRequest } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { platformToken, sharedService } from '../../server/test/support/service.js';
@@ -23,7 +23,7 @@ describeInBrowser('the views of the console', async (open) => {
     const subject = { type: 'invoice', id: 'INV-exact' };
     await tenant.record({ subject: { type: 'invoice', id: 'INV-other' } });
     await tenant.record({ subject });
-    const { body } = await ask(`${service.platformUrl}/platform/events`, {
+    const { body } = await sendRequest(`${service.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"type":"invoice.paid","organization_id":"${tenant.organization}","actor":{"type":"user","id":"USR-ada"},
                "subject":{"type":"invoice","id":"INV-exact"},"payload":{"id":"INV-exact","big":${digits}}}`,
@@ -341,7 +341,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.route('**/verify', (route) => route.fulfill({ status: 500, json: refused }), { times: 1 });
     await page.getByRole('button', { name: 'Verify now' }).click();
     await page.getByRole('alert').getByText('req-verify').waitFor();
-    await tenant.ask('DELETE', `/v1/webhooks/${body.data.id}`);
+    await tenant.request('DELETE', `/v1/webhooks/${body.data.id}`);
     await page.getByRole('button', { name: 'Verify now' }).click();
     await page.locator('main').getByRole('link', { name: 'All webhooks' }).waitFor();
     expect(await page.getByRole('button', { name: 'Verify now' }).count()).toBe(0);
@@ -438,7 +438,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(link(tenant.token, '/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV'));
     const note = page.getByRole('alert');
     await note.getByText('The event does not exist').waitFor();
-    const responded = await tenant.ask('GET', '/v1/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV');
+    const responded = await tenant.request('GET', '/v1/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV');
     expect(await note.textContent()).toContain(responded.body.detail);
     expect(await note.locator('code').textContent()).toMatch(/^[\w.-]{8,}$/);
     await note.getByRole('link', { name: 'All events' }).waitFor();
@@ -642,16 +642,16 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     let load = () => {};
-    let ask = () => {};
-    const isAskedFor = new Promise<void>((resolve) => {
-      ask = resolve;
+    let requested = () => {};
+    const isRequested = new Promise<void>((resolve) => {
+      requested = resolve;
     });
     await page.route(/\/palette-/, (route) => {
       load = () => void route.continue();
-      ask();
+      requested();
     });
     await page.keyboard.press('Control+k');
-    await isAskedFor;
+    await isRequested;
     await page.keyboard.type('Audit');
     load();
     await page.getByRole('option', { name: 'Audit log' }).waitFor();

@@ -15,7 +15,7 @@ import { tokenHash } from '../src/domain/token.js';
 import { allowPauses, type Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
 import { afterFile } from './support/cleanup.js';
-import { ask, event } from './support/client.js';
+import { event, sendRequest } from './support/client.js';
 import { command, RunningCommand } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
 import { changeSettings, freshDatabase, freshServiceDatabase } from './support/database.js';
@@ -781,7 +781,7 @@ describe('serve', () => {
     test('with port 0 prints the actual ports; SIGTERM stops it with exit code 0', async () => {
       for (const url of [service.publicUrl, service.platformUrl]) {
         expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
-        expect((await ask(`${url}/readyz`)).status).toBe(200);
+        expect((await sendRequest(`${url}/readyz`)).status).toBe(200);
       }
       service.process.kill('SIGTERM');
       const { code, stdout, stderr } = await service.process.ended;
@@ -850,7 +850,7 @@ describe('serve', () => {
         /curl -H "Authorization: Bearer \$\(cat (\S+)\)" '(\S+)'\n/,
       );
       const token = (await readFile(file, 'utf8')).trim();
-      const { status, body } = await ask(url, { token });
+      const { status, body } = await sendRequest(url, { token });
       expect(status).toBe(200);
       expect(url.startsWith(`${publicUrl}/v1/events?`)).toBe(true);
       const [, link] = await service.until(/Console +(\S+)\n/);

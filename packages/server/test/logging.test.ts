@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ask } from './support/client.js';
+import { sendRequest } from './support/client.js';
 import { freshDatabase } from './support/database.js';
 import { Log } from './support/log.js';
 import { PostgresProxy } from './support/postgres-proxy.js';
@@ -51,11 +51,11 @@ describe('the level of a log line', () => {
 
 describe('a database that is lost and regained', () => {
   it('is logged once each, however many requests and tasks notice', async () => {
-    const readyz = () => ask(`${service.publicUrl}/readyz`);
+    const readyz = () => sendRequest(`${service.publicUrl}/readyz`);
     proxy.cut();
     await log.until('the database is unreachable');
     for (let times = 0; times < 3; times += 1) expect((await readyz()).status).toBe(503);
-    await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
     proxy.heal();
     await eventually(readyz, ({ status }) => status === 200);
     await log.until('the database is reachable again');

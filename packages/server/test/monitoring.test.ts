@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AuditWatch } from '../src/jobs/audit-watch.js';
 import { allowPauses } from '../src/storage/database.js';
-import { ask } from './support/client.js';
+import { sendRequest } from './support/client.js';
 import { freshDatabase } from './support/database.js';
 import { recordFor, subscribe } from './support/deliveries.js';
 import { hangs } from './support/receiver.js';
@@ -11,7 +11,7 @@ import { eventually, newTenant } from './support/tenant.js';
 
 /** Returns the value of a series, as `name{label="value"}`. */
 async function readMetric(url: string, series: string): Promise<number> {
-  const { text } = await ask(`${url}/metrics`, { token: platformToken });
+  const { text } = await sendRequest(`${url}/metrics`, { token: platformToken });
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
   return Number(line?.slice(series.length + 1));
 }
@@ -120,12 +120,12 @@ describe('a node without the role platform', () => {
   it('serves health checks and metrics on the platform address, and nothing else', async () => {
     const { monitoringUrl = '', platformUrl } = node;
     expect(platformUrl).toBe('');
-    expect((await ask(`${monitoringUrl}/healthz`)).body).toEqual({ status: 'ok' });
-    expect((await ask(`${monitoringUrl}/readyz`)).body).toEqual({ status: 'ready' });
-    expect((await ask(`${monitoringUrl}/metrics`)).status).toBe(401);
+    expect((await sendRequest(`${monitoringUrl}/healthz`)).body).toEqual({ status: 'ok' });
+    expect((await sendRequest(`${monitoringUrl}/readyz`)).body).toEqual({ status: 'ready' });
+    expect((await sendRequest(`${monitoringUrl}/metrics`)).status).toBe(401);
     expect(await readMetric(monitoringUrl, 'posthorn_nodes')).toBe(1);
     const body = [{}];
-    const recording = await ask(`${monitoringUrl}/platform/events`, {
+    const recording = await sendRequest(`${monitoringUrl}/platform/events`, {
       method: 'POST',
       token: platformToken,
       body,
@@ -136,8 +136,8 @@ describe('a node without the role platform', () => {
   it('serves only health checks if it knows no platform token', async () => {
     const settings = { POSTHORN_ROLES: 'delivery,maintenance', POSTHORN_PLATFORM_TOKEN: '' };
     const { monitoringUrl = '' } = await startTestService(settings);
-    expect((await ask(`${monitoringUrl}/readyz`)).status).toBe(200);
-    expect((await ask(`${monitoringUrl}/metrics`)).status).toBe(404);
+    expect((await sendRequest(`${monitoringUrl}/readyz`)).status).toBe(200);
+    expect((await sendRequest(`${monitoringUrl}/metrics`)).status).toBe(404);
   });
 
   it('works without them if another program uses the address, and says so', async () => {
@@ -149,7 +149,7 @@ describe('a node without the role platform', () => {
       log,
     );
     expect(second.monitoringUrl).toBeUndefined();
-    expect((await ask(`${second.publicUrl}/readyz`)).status).toBe(200);
+    expect((await sendRequest(`${second.publicUrl}/readyz`)).status).toBe(200);
     const said = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 40);
     expect(said.map(({ msg }) => msg)).toEqual([
       expect.stringMatching(
@@ -164,7 +164,11 @@ describe('the watch over the audit log', () => {
     const service = await startTestService();
     for (const organization_id of ['ORG-a', 'ORG-b']) {
       const body = { organization_id };
-      await ask(`${service.platformUrl}/platform/tokens`, { method: 'POST', token: platformToken, body });
+      await sendRequest(`${service.platformUrl}/platform/tokens`, {
+        method: 'POST',
+        token: platformToken,
+        body,
+      });
     }
     /** Does what the owner of the tables can do despite their triggers. */
     const tamper = (change: string) =>

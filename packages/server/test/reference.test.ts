@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, hasChromium, launch } from '../../console/test/support/browser.js';
-import { ask } from './support/client.js';
+import { sendRequest } from './support/client.js';
 import { makeToken, platformToken, sharedService } from './support/service.js';
 
 const service = await sharedService();
@@ -33,10 +33,10 @@ const named = listeners.map((each) => [each.listener, each] as const);
 
 describe.each(named)('the API reference on the %s', (_name, { url }) => {
   const scriptPath = async () =>
-    /src="(docs\/assets\/scalar-[^"]+)"/.exec((await ask(`${url}/docs`)).text)?.[1];
+    /src="(docs\/assets\/scalar-[^"]+)"/.exec((await sendRequest(`${url}/docs`)).text)?.[1];
 
   it('needs no token and has strict security headers', async () => {
-    const page = await ask(`${url}/docs`);
+    const page = await sendRequest(`${url}/docs`);
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const policy = page.headers.get('content-security-policy') ?? '';
@@ -49,10 +49,10 @@ describe.each(named)('the API reference on the %s', (_name, { url }) => {
   });
 
   it('is downloaded again only after a change', async () => {
-    const page = await ask(`${url}/docs`);
+    const page = await sendRequest(`${url}/docs`);
     expect(page.headers.get('cache-control')).toBe('no-cache');
     const etag = page.headers.get('etag') ?? '';
-    const again = await ask(`${url}/docs`, { headers: { 'if-none-match': etag } });
+    const again = await sendRequest(`${url}/docs`, { headers: { 'if-none-match': etag } });
     expect([again.status, again.text]).toEqual([304, '']);
   });
 
@@ -65,30 +65,30 @@ describe.each(named)('the API reference on the %s', (_name, { url }) => {
     expect(plain.headers.get('content-encoding')).toBeNull();
     expect(body.length).toBe(plain.body.length);
     for (const encoding of ['gzip', 'br']) {
-      const head = await ask(path, { method: 'HEAD', headers: { 'accept-encoding': encoding } });
+      const head = await sendRequest(path, { method: 'HEAD', headers: { 'accept-encoding': encoding } });
       expect(head.headers.get('content-encoding')).toBe(encoding);
       expect(Number(head.headers.get('content-length'))).toBeLessThan(plain.body.length / 3);
       const etag = head.headers.get('etag') ?? '';
       expect(etag).toMatch(new RegExp(`-${encoding}"$`));
-      expect((await ask(path, { headers: { 'if-none-match': etag } })).status).toBe(304);
+      expect((await sendRequest(path, { headers: { 'if-none-match': etag } })).status).toBe(304);
     }
   });
 
   it('serves only what the page refers to', async () => {
-    const { text } = await ask(`${url}/docs`);
+    const { text } = await sendRequest(`${url}/docs`);
     const paths = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path);
     expect(paths).toHaveLength(4);
     for (const path of paths)
-      expect((await ask(`${url}/${path}`, { method: 'HEAD' })).status, path).toBe(200);
-    expect((await ask(`${url}/docs`, { method: 'POST' })).status).toBe(405);
+      expect((await sendRequest(`${url}/${path}`, { method: 'HEAD' })).status, path).toBe(200);
+    expect((await sendRequest(`${url}/docs`, { method: 'POST' })).status).toBe(405);
     for (const path of ['/docs/', '/docs/assets/', '/docs/assets/package.json', '/docs/assets/scalar-0.js'])
-      expect((await ask(`${url}${path}`)).status, path).toBe(404);
+      expect((await sendRequest(`${url}${path}`)).status, path).toBe(404);
   });
 });
 
 it('the API reference is the same on both listeners, except for its title and its OpenAPI document', async () => {
   const of = async ({ url, title }: Listener) => {
-    const { text, headers } = await ask(`${url}/docs`);
+    const { text, headers } = await sendRequest(`${url}/docs`);
     expect(text.split(title)).toHaveLength(2);
     const scripts = [...text.matchAll(/src="([^"]*)"/g)].map(([, path]) =>
       fetchRaw(`${url}/${path}`, 'identity'),

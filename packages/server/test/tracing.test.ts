@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../src/config.js';
 import { otlpTarget } from '../src/otlp-exporter.js';
 import { afterFile } from './support/cleanup.js';
-import { ask, event } from './support/client.js';
+import { event, sendRequest } from './support/client.js';
 import { Log } from './support/log.js';
 import { platformToken, startTestService } from './support/service.js';
 import { newTenant } from './support/tenant.js';
@@ -53,7 +53,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
     });
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(503);
-    const recorded = await ask(`${service.platformUrl}/platform/events`, {
+    const recorded = await sendRequest(`${service.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken },
       headers: { traceparent: `00-${traceId}-${parentId}-01`, tracestate: 'vendor=planted' },
       body: [event({ organization_id: tenant.organization, payload: { note: 'planted-payload' } })],

@@ -36,7 +36,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
  * Returns whether nothing is known about the outcome of an action, because the service itself did not respond: there was
  * no response, or a proxy sent one.
  */
-export function isUnanswered(error: unknown): boolean {
+export function hasNoResponse(error: unknown): boolean {
   if (!(error instanceof PosthornError) || !isOutcomeUnknown(error)) return false;
   return error.status === 0 || error.code === 'unexpected_response';
 }
@@ -55,7 +55,7 @@ export function messageOf(error: unknown): string {
 
 /** Says what to do about a problem. The console repeats what it reads, but never an action. */
 export function remedyOf(error: unknown, isAction = false): string | undefined {
-  if (isAction && isUnanswered(error)) {
+  if (isAction && hasNoResponse(error)) {
     return 'The action may have taken effect. You can safely press the button again.';
   }
   if (isUnreachable(error)) {

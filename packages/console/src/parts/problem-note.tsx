@@ -1,6 +1,6 @@
 import { PosthornError } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
-import { isUnanswered, isUnreachable, messageOf, problemIn, remedyOf } from '../api/problem';
+import { hasNoResponse, isUnreachable, messageOf, problemIn, remedyOf } from '../api/problem';
 import { CopyButton } from './copy-button';
 
 /** An error as the API describes it, with what to do about it and the request ID. */
@@ -16,7 +16,7 @@ export function ProblemNote({
 }) {
   const problem = problemIn(error);
   // The note of an action stays when the service is reachable again.
-  const isUnsure = isAction && isUnanswered(error);
+  const isUnsure = isAction && hasNoResponse(error);
   const title = error instanceof PosthornError ? error.title : undefined;
   return (
     <div className={isUnsure || isUnreachable(error) ? 'note warn' : 'note'} role="alert">

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
 import { readOverview } from '../../src/storage/overview.js';
-import { ask, event } from '../support/client.js';
+import { event, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { dataDirectory } from '../support/data-directory.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
@@ -22,7 +22,9 @@ describe('status', () => {
     const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
     const tenant = await newTenant(service);
     const { webhook, receiver } = await tenant.connect(500);
-    await tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body: { url: `${receiver.url}?key=hidden` } });
+    await tenant.request('PATCH', `/v1/webhooks/${webhook.id}`, {
+      body: { url: `${receiver.url}?key=hidden` },
+    });
     await tenant.record();
     await tenant.settled(webhook);
     const env = { DATABASE_URL: service.databaseUrl };
@@ -89,7 +91,7 @@ describe('status', () => {
       ({ deliveries }) => deliveries.in_memory === 0,
     );
     expect(status).toMatchObject({ deliveries: { backlog: 1, retrying: 0 }, undecryptable_webhooks: 1 });
-    const { text } = await ask(`${second.platformUrl}/metrics`, { token: platformToken });
+    const { text } = await sendRequest(`${second.platformUrl}/metrics`, { token: platformToken });
     expect(text).toMatch(/^posthorn_undecryptable_webhooks 1$/m);
     const { stdout } = await command(['status'], env);
     expect(stdout).toContain('Secret key\tdoes not decrypt the secrets of 1 webhook\n');

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { ask, event } from '../support/client.js';
+import { event, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { durableDirectory, serverPid } from '../support/data-directory.js';
 import { serve } from '../support/process.js';
@@ -56,7 +56,7 @@ test('every acknowledged event arrives although the service and its embedded dat
   const { stdout } = await command(['token', 'create', '--organization', organization], {
     POSTHORN_DATA_DIR: directory,
   });
-  const created = await ask(`${node.publicUrl}/v1/webhooks`, {
+  const created = await sendRequest(`${node.publicUrl}/v1/webhooks`, {
     method: 'POST',
     token: stdout.trim(),
     body: { organization_id: organization, url: receiver.url, event_types: ['*'] },
@@ -72,7 +72,9 @@ test('every acknowledged event arrives although the service and its embedded dat
       await restarted;
       const body = Array.from({ length: eventsPerRequest }, () => event({ organization_id: organization }));
       const url = `${node.platformUrl}/platform/events`;
-      const response = await ask(url, { method: 'POST', token: platformToken, body }).catch(() => undefined);
+      const response = await sendRequest(url, { method: 'POST', token: platformToken, body }).catch(
+        () => undefined,
+      );
       if (response?.status !== 201) continue;
       for (const { id } of response.body.data) acknowledged.add(id);
       progress();

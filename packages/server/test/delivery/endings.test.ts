@@ -69,7 +69,7 @@ test('deleting a webhook ends its waiting deliveries at once', async () => {
   const { webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
   for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();
   await owner.settled(webhook, 3);
-  expect((await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
+  expect((await owner.request('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
   expect(await eventually(() => stored(owner), areOver)).toEqual(Array(3).fill(ways.deleted.ends));
 });
 

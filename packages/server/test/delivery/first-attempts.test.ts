@@ -63,12 +63,12 @@ describe('a delivery during its first attempt', () => {
   test('cannot be read with the token of another organization or workspace, or through another webhook', async () => {
     const { owner, receiver, webhook, path } = await held();
     const stranger = await newTenant(service);
-    expect((await stranger.ask('GET', path)).status).toBe(404);
+    expect((await stranger.request('GET', path)).status).toBe(404);
     const elsewhere = { organization_id: owner.organization, workspace_id: 'WS-elsewhere' };
-    expect((await (await newTenant(service, elsewhere)).ask('GET', path)).status).toBe(404);
+    expect((await (await newTenant(service, elsewhere)).request('GET', path)).status).toBe(404);
     const sibling = await owner.webhook(receiver, { event_types: ['user.invited'] });
-    expect((await owner.ask('GET', path.replace(webhook.id, sibling.id))).status).toBe(404);
-    expect((await owner.ask('GET', path)).status).toBe(200);
+    expect((await owner.request('GET', path.replace(webhook.id, sibling.id))).status).toBe(404);
+    expect((await owner.request('GET', path)).status).toBe(200);
   });
 
   test('counts as pending in the statistics of its webhook, and as success afterwards', async () => {

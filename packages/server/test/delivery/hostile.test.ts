@@ -239,7 +239,7 @@ describe('next to receivers that hang with a backlog of hours', () => {
     // Their backlog need not be waited for when the service stops.
     for (const { receiver, webhook } of hanging) {
       const owner = webhook.organization_id === same.organization ? same : neighbours;
-      await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`);
+      await owner.request('DELETE', `/v1/webhooks/${webhook.id}`);
       await receiver.close();
     }
   });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { recordBatch } from '../../src/storage/recording.js';
-import { ask, batch, event } from '../support/client.js';
+import { batch, event, sendRequest } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { backlogSizes, handoffSizes } from '../support/deliveries.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
@@ -35,7 +35,7 @@ describe('deliveries leased to a node that never got the response', () => {
       event({ organization_id: owner.organization, idempotency_key: `once-${n}` }),
     );
     const send = () =>
-      ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
+      sendRequest(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
     // Connections at hand: one that had to be opened now would carry no statement.
     await Promise.all(Array.from({ length: 8 }, () => owner.events()));
     proxy.loseResponses();

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
 import { recordBatch } from '../../src/storage/recording.js';
-import { ask, batch, event } from '../support/client.js';
+import { batch, event, sendRequest } from '../support/client.js';
 import { bury, handoffSizes } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
@@ -42,7 +42,7 @@ function serveBeside(service: TestService) {
 /** Records events on a node, which are handed to it. Returns their ids. */
 async function recordOn(platformUrl: string, owner: Tenant, count: number): Promise<string[]> {
   const body = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
-  const response = await ask(`${platformUrl}/platform/events`, {
+  const response = await sendRequest(`${platformUrl}/platform/events`, {
     method: 'POST',
     token: platformToken,
     body,
@@ -165,7 +165,7 @@ describe('two nodes on one database', () => {
       const { receiver, webhook } = await owner.connect(standstill.reply);
       await recordOn(other.platformUrl, owner, 60);
       const onTheWire = await standstill.reached(other.platformUrl, receiver);
-      const { status } = await owner.ask(method, `/v1/webhooks/${webhook.id}`, body ? { body } : {});
+      const { status } = await owner.request(method, `/v1/webhooks/${webhook.id}`, body ? { body } : {});
       expect(status).toBeLessThan(300);
       standstill.end(receiver, 200);
       const rows = await eventually(

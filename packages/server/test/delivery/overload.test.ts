@@ -111,7 +111,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     });
     expect(await owner.data('GET', `${path}/stats`)).toMatchObject({ success: 0, failed: 0, pending: total });
     const stranger = await newTenant(service);
-    expect((await stranger.ask('GET', `${path}/deliveries/${waits[0]}`)).status).toBe(404);
+    expect((await stranger.request('GET', `${path}/deliveries/${waits[0]}`)).status).toBe(404);
   });
 
   test('and is disabled, gets none of it: all waiting deliveries fail with the error disabled', async () => {
@@ -133,7 +133,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
   test('and is deleted, gets none of it, and nothing is left', async () => {
     const { owner, standstill, receiver, path, onTheWire, waits } = await overloaded(larger);
     expect(waits.length).toBeGreaterThan(low.alignDeliveries);
-    expect((await owner.ask('DELETE', path)).status).toBe(204);
+    expect((await owner.request('DELETE', path)).status).toBe(204);
     await eventually(() => waiting(owner), isNone);
     standstill.end(receiver, 500);
     await nothingInMemory();
@@ -211,7 +211,7 @@ test('a backlog of thousands on a webhook that hangs stays in the database, and 
     values: [dead.organization, webhook.id],
   });
   expect(rows[0]?.waiting).toBe(4_000);
-  await dead.ask('DELETE', `/v1/webhooks/${webhook.id}`);
+  await dead.request('DELETE', `/v1/webhooks/${webhook.id}`);
   await deadReceiver.close();
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ask, event } from '../support/client.js';
+import { event, sendRequest } from '../support/client.js';
 import { readDocument } from '../support/operations.js';
 import { startReceiver } from '../support/receiver.js';
 import { platformToken, startTestService } from '../support/service.js';
@@ -56,7 +56,7 @@ describe('a type that was added to the catalogue', () => {
 
   it('is recorded, validated against its schema, and suggested for a misspelling', async () => {
     const post = (fields: Record<string, unknown>) =>
-      ask(`${service.platformUrl}/platform/events`, {
+      sendRequest(`${service.platformUrl}/platform/events`, {
         method: 'POST',
         token: platformToken,
         body: event({ organization_id: tenant.organization, type: added.type, ...fields }),

@@ -7,7 +7,7 @@ import { newTenant, type Tenant } from '../support/tenant.js';
 const service = await sharedService();
 let tenant: Tenant;
 
-const read = (by = tenant, query = '') => by.ask('GET', `/v1/audit-logs/chain${query}`);
+const read = (by = tenant, query = '') => by.request('GET', `/v1/audit-logs/chain${query}`);
 
 beforeEach(async () => {
   tenant = await newTenant(service, { scopes: ['audit:read'] });

@@ -31,7 +31,7 @@ async function entryOf(
   const before = (await entries()).length;
   const headers = { 'x-request-id': `request-${before}.${method}` };
   const more = { headers, ...(body !== undefined && { body }) };
-  const response = await tenant.ask(method, `/v1/webhooks/${webhook.id}${path}`, more);
+  const response = await tenant.request(method, `/v1/webhooks/${webhook.id}${path}`, more);
   expect(response.status, response.text).toBeLessThan(300);
   const added = (await entries()).slice(before);
   expect(added).toHaveLength(1);
@@ -218,7 +218,7 @@ describe('every change leaves one entry', () => {
 describe('no entry is left', () => {
   const refused = async (method: string, path: string, status: number, body?: unknown) => {
     const before = await entries();
-    const response = await tenant.ask(method, path, body === undefined ? {} : { body });
+    const response = await tenant.request(method, path, body === undefined ? {} : { body });
     expect(response.status, response.text).toBe(status);
     expect(await entries()).toEqual(before);
   };
@@ -267,7 +267,9 @@ describe('no entry is left', () => {
       await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['task.created'] });
       response.writeHead(200).end();
     };
-    const response = await tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body: { url: moved.url } });
+    const response = await tenant.request('PATCH', `/v1/webhooks/${webhook.id}`, {
+      body: { url: moved.url },
+    });
     expect(response.status).toBe(409);
     expect(await actions()).toEqual(['webhook.created', 'webhook.updated']);
   });
@@ -318,7 +320,7 @@ describe('a change and its entry are atomic', () => {
       ['DELETE', path],
     ];
     for (const [method, to, body] of writes) {
-      const { status } = await tenant.ask(method, to, body === undefined ? {} : { body });
+      const { status } = await tenant.request(method, to, body === undefined ? {} : { body });
       expect([method, to, status]).toEqual([method, to, 500]);
     }
     await service.database.query({ text: 'drop function posthorn.break_audit() cascade' });

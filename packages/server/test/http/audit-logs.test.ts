@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/domain/token.js';
 import { writeAudit } from '../../src/storage/audit.js';
 import { auditEntry } from '../support/audit.js';
-import { type ApiResponse, ask } from '../support/client.js';
+import { type ApiResponse, sendRequest } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';
 import { readOperations } from '../support/operations.js';
 import { startTestService } from '../support/service.js';
@@ -31,7 +31,7 @@ async function write(...some: Parameters<typeof auditEntry>[0][]): Promise<void>
   }
 }
 
-const list = (query = '', by = tenant): Promise<ApiResponse> => by.ask('GET', `/v1/audit-logs${query}`);
+const list = (query = '', by = tenant): Promise<ApiResponse> => by.request('GET', `/v1/audit-logs${query}`);
 async function page(query = '', by = tenant): Promise<Page> {
   const { status, text, body } = await list(query, by);
   expect(status, text).toBe(200);
@@ -197,7 +197,7 @@ describe('pages', () => {
 
   it('refuse cursors of the event stream', async () => {
     const both = await newTenant(service, { scopes, expires_at: auditor.expires_at });
-    const events = await both.ask('GET', `/v1/events?order=asc&organization_id=${both.organization}`);
+    const events = await both.request('GET', `/v1/events?order=asc&organization_id=${both.organization}`);
     const response = await list(`?order=asc&cursor=${events.body.meta.cursor}`, both);
     expect([response.status, response.body.code]).toEqual([400, 'invalid_cursor']);
   });
@@ -245,18 +245,18 @@ describe('access', () => {
   });
 
   it('needs a token', async () => {
-    const { status, headers } = await ask(`${service.publicUrl}/v1/audit-logs`);
+    const { status, headers } = await sendRequest(`${service.publicUrl}/v1/audit-logs`);
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
   });
 
   it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('is read-only: %s is 405', async (method) => {
-    const { status, headers } = await tenant.ask(method, '/v1/audit-logs');
+    const { status, headers } = await tenant.request(method, '/v1/audit-logs');
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
   it('HEAD is GET without the body', async () => {
     await write({});
-    const [head, get] = [await tenant.ask('HEAD', '/v1/audit-logs'), await list()];
+    const [head, get] = [await tenant.request('HEAD', '/v1/audit-logs'), await list()];
     expect([head.status, head.text]).toEqual([200, '']);
     for (const name of ['content-type', 'content-length', 'cache-control'])
       expect(head.headers.get(name), name).toBe(get.headers.get(name));

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { openSocket, type RawResponse, readToEnd, sendRaw } from '../support/raw-http.js';
 import { sharedService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
@@ -90,7 +90,7 @@ describe.each(listeners)('on the %s listener', (_name, url) => {
       socket.write(part);
       socket.destroy();
     }
-    expect((await ask(`${url}/healthz`)).status).toBe(200);
+    expect((await sendRequest(`${url}/healthz`)).status).toBe(200);
   });
 });
 

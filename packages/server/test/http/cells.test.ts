@@ -3,7 +3,7 @@ import { Platform, Posthorn, Producer } from '../../../client/src/index.js';
 import { ConfigError } from '../../src/config.js';
 import { newTokenText } from '../../src/domain/token.js';
 import { readCell } from '../../src/storage/relocations.js';
-import { type Ask, ask, event } from '../support/client.js';
+import { event, type RequestOptions, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { Log } from '../support/log.js';
@@ -20,8 +20,13 @@ const platformCells = { east: east.platformUrl, west: west.platformUrl };
 const actor = { type: 'user', id: 'USR-ada' };
 
 const platform = (cell: Cell, method: string, path: string, body?: unknown) =>
-  ask(`${cell.platformUrl}/platform${path}`, { method, token: platformToken, ...(body ? { body } : {}) });
-const api = (cell: Cell, path: string, more: Ask) => ask(`${cell.publicUrl}/v1${path}`, more);
+  sendRequest(`${cell.platformUrl}/platform${path}`, {
+    method,
+    token: platformToken,
+    ...(body ? { body } : {}),
+  });
+const api = (cell: Cell, path: string, more: RequestOptions) =>
+  sendRequest(`${cell.publicUrl}/v1${path}`, more);
 
 let organizations = 0;
 function newOrganization(): string {
@@ -88,7 +93,7 @@ describe("a cell's name", () => {
       expect(refused.headers.get('retry-after')).toBe('2');
     }
     for (const path of ['/healthz', '/docs', '/openapi.json', '/metrics'])
-      expect((await ask(late.platformUrl + path, { token: platformToken })).status, path).toBe(200);
+      expect((await sendRequest(late.platformUrl + path, { token: platformToken })).status, path).toBe(200);
     expect(log.lines.filter(({ level }) => level === 50).at(-1)).toMatchObject({
       msg: 'this node cannot use the database, so it stops',
       reason: refusal.message,

@@ -10,7 +10,7 @@ import { type ConsoleOptions, consoleRoutes } from '../../src/http/console.js';
 import { findConsoleFiles } from '../../src/http/console-files.js';
 import { loadPortalLogo } from '../../src/portal-logo.js';
 import { createListener } from '../../src/web/listener.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 
 const page = '<!doctype html><title>Console</title>';
 const script = 'console.log(1);'.repeat(500);
@@ -54,7 +54,7 @@ describe('GET /', () => {
     'text/*',
   ])('leads a browser to the console, for Accept: %s', async (accept) => {
     const headers = { accept };
-    const response = await ask(url, { headers });
+    const response = await sendRequest(url, { headers });
     expect([response.status, response.headers.get('location')]).toEqual([302, '/console']);
     expect(response.headers.get('vary')).toMatch(/accept/i);
   });
@@ -67,7 +67,7 @@ describe('GET /', () => {
     'text/html;q=0.5, application/json',
     'application/json, text/*;q=0.9',
   ])('returns an index of links as JSON for Accept: %s', async (accept) => {
-    const { status, body } = await ask(url, accept === undefined ? {} : { headers: { accept } });
+    const { status, body } = await sendRequest(url, accept === undefined ? {} : { headers: { accept } });
     expect(status).toBe(200);
     expect(body).toMatchObject({
       name: 'Posthorn',
@@ -81,7 +81,7 @@ describe('the console', () => {
   it.each(['', '/', '/webhooks/WHK-1?tab=settings&x=1', '/events%20and'])(
     'shows its page at /console%s',
     async (path) => {
-      const { status, text, headers } = await ask(`${url}/console${path}`);
+      const { status, text, headers } = await sendRequest(`${url}/console${path}`);
       expect([status, text, headers.get('cache-control')]).toEqual([200, page, 'no-cache']);
       expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     },
@@ -90,12 +90,12 @@ describe('the console', () => {
   it.each(['/logo.txt', '/assets/none', '/deep/missing.js', '/favicon.png'])(
     'has nothing at /console%s',
     async (path) => {
-      expect((await ask(`${url}/console${path}`)).status).toBe(404);
+      expect((await sendRequest(`${url}/console${path}`)).status).toBe(404);
     },
   );
 
   it('lets nothing run but its own files, and nobody frame it', async () => {
-    const { headers } = await ask(`${url}/console`);
+    const { headers } = await sendRequest(`${url}/console`);
     const policy = headers.get('content-security-policy')!;
     expect(policy.split('; ')).toEqual([
       "default-src 'none'",
@@ -116,7 +116,7 @@ describe('the console', () => {
 
   it('may be framed by the origins of the settings, and by no other', async () => {
     const framed = await serve({ frameOrigins: ['https://app.example.com', 'http://localhost:3000'] });
-    const { headers } = await ask(`${framed}/console`);
+    const { headers } = await sendRequest(`${framed}/console`);
     expect(headers.get('content-security-policy')).toContain(
       'frame-ancestors https://app.example.com http://localhost:3000; ',
     );
@@ -130,30 +130,30 @@ describe('the console', () => {
     expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(plain.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     for (const encoding of ['br', 'gzip']) {
-      const response = await ask(path, { headers: { 'accept-encoding': encoding } });
+      const response = await sendRequest(path, { headers: { 'accept-encoding': encoding } });
       expect(response.text).toBe(script);
       expect(response.headers.get('content-encoding')).toBe(encoding);
-      const again = await ask(path, { headers: { 'if-none-match': response.headers.get('etag')! } });
+      const again = await sendRequest(path, { headers: { 'if-none-match': response.headers.get('etag')! } });
       expect([again.status, again.text]).toEqual([304, '']);
     }
   });
 
   it('is 404 for a part of another build, and 405 for another method', async () => {
-    expect((await ask(`${url}/console/assets/main-0000.js`)).status).toBe(404);
-    const { status, headers } = await ask(`${url}/console/events`, { method: 'POST' });
+    expect((await sendRequest(`${url}/console/assets/main-0000.js`)).status).toBe(404);
+    const { status, headers } = await sendRequest(`${url}/console/events`, { method: 'POST' });
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
   it.each(['/console/../package.json', '/console/..%2f..%2fetc%2fpasswd', '/console/%2e%2e/x'])(
     'serves nothing but its own files: %s',
     async (path) => {
-      const { text } = await ask(`${url}${path}`);
+      const { text } = await sendRequest(`${url}${path}`);
       expect([page, ''].includes(text) || text.includes('"status":404')).toBe(true);
     },
   );
 
   it('says in one sentence that it is not built', async () => {
-    const { status, text } = await ask(`${await serve({ files: undefined })}/console`);
+    const { status, text } = await sendRequest(`${await serve({ files: undefined })}/console`);
     expect(status).toBe(503);
     expect(text).toBe('The console is not built. Run npm run build, then start the service again.\n');
     expect(findConsoleFiles(pathToFileURL(`${directory}/none/`))).toBeUndefined();
@@ -162,14 +162,14 @@ describe('the console', () => {
 
 describe('GET /console/settings.json', () => {
   it('has nulls where nothing is set', async () => {
-    const { body, headers } = await ask(`${url}/console/settings.json`);
+    const { body, headers } = await sendRequest(`${url}/console/settings.json`);
     expect(body).toEqual({
       ...{ name: null, accent: null, logo: null, version: '1.2.3' },
       ...{ retention_days: 90, retry_waits_ms: [5_000] },
     });
     expect(headers.get('cache-control')).toBe('no-cache');
     expect(headers.get('etag')).not.toBeNull();
-    expect((await ask(`${url}/console/logo`)).status).toBe(404);
+    expect((await sendRequest(`${url}/console/logo`)).status).toBe(404);
   });
 
   it('has the name, the accent and the logo of the platform, and not who may frame it', async () => {
@@ -177,7 +177,7 @@ describe('GET /console/settings.json', () => {
       ...{ name: 'Acme', accent: '#0a7d55', frameOrigins: ['https://app.example.com'] },
       logo: { bytes: Buffer.from(svg), type: 'image/svg+xml' },
     });
-    const { body, text } = await ask(`${branded}/console/settings.json`);
+    const { body, text } = await sendRequest(`${branded}/console/settings.json`);
     expect(body).toMatchObject({ name: 'Acme', accent: '#0a7d55', logo: '/console/logo' });
     expect(text).not.toContain('app.example.com');
     const logo = await fetch(`${branded}${body.logo}`);

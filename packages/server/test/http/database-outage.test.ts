@@ -6,7 +6,7 @@ import { scopes } from '../../src/domain/token.js';
 import { migrateWhenReachable } from '../../src/readiness.js';
 import { Database, databaseLimits } from '../../src/storage/database.js';
 import { afterFile } from '../support/cleanup.js';
-import { type ApiResponse, ask, event } from '../support/client.js';
+import { type ApiResponse, event, sendRequest } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { Log } from '../support/log.js';
 import { exampleOf, readOperations, urlOf } from '../support/operations.js';
@@ -38,10 +38,10 @@ afterEach(async () => {
   await untilReady();
 });
 
-const list = () => ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
+const list = () => sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
 const post = (body: unknown = event()) =>
-  ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
-const readyz = (url = service.publicUrl) => ask(`${url}/readyz`);
+  sendRequest(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
+const readyz = (url = service.publicUrl) => sendRequest(`${url}/readyz`);
 
 async function untilReady(url = service.publicUrl): Promise<void> {
   await eventually(
@@ -64,7 +64,7 @@ function expectUnavailable(response: ApiResponse): void {
  */
 async function inTime(request: Promise<ApiResponse>): Promise<ApiResponse> {
   const { connectMs, queryMs } = databaseLimits;
-  const respond = () => ask(`${service.publicUrl}/healthz`);
+  const respond = () => sendRequest(`${service.publicUrl}/healthz`);
   let isOver = false;
   let timer: NodeJS.Timeout | undefined;
   const started = respond().then(() => {
@@ -115,10 +115,10 @@ describe('while the database refuses connections', () => {
     proxy.cut();
     expectUnavailable(await inTime(list()));
     expectUnavailable(
-      await inTime(ask(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })),
+      await inTime(sendRequest(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })),
     );
     expectUnavailable(
-      await inTime(ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })),
+      await inTime(sendRequest(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })),
     );
   });
 
@@ -130,19 +130,19 @@ describe('while the database refuses connections', () => {
   it('every token is 503 and not 401, because it cannot be checked', async () => {
     proxy.cut();
     expectUnavailable(
-      await inTime(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })),
+      await inTime(sendRequest(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })),
     );
   });
 
   it('everything that needs no database keeps working', async () => {
     proxy.cut();
     for (const url of [service.publicUrl, service.platformUrl]) {
-      expect((await ask(`${url}/healthz`)).status).toBe(200);
-      expect((await ask(`${url}/openapi.json`)).status).toBe(200);
+      expect((await sendRequest(`${url}/healthz`)).status).toBe(200);
+      expect((await sendRequest(`${url}/openapi.json`)).status).toBe(200);
     }
-    expect((await ask(`${service.publicUrl}/v1/events`)).status).toBe(401);
+    expect((await sendRequest(`${service.publicUrl}/v1/events`)).status).toBe(401);
     expect((await post({})).status).toBe(422);
-    expect((await ask(`${service.platformUrl}/metrics`, { token: platformToken })).status).toBe(200);
+    expect((await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken })).status).toBe(200);
   });
 
   it('/readyz is 503 on both listeners, and 200 again afterwards', async () => {
@@ -230,7 +230,7 @@ describe('every endpoint, with a cached token', async () => {
   ])('responds as documented in time while the database %s', async (_how, part) => {
     const known = await makeToken(real.database, { organization_id: 'ORG-demo', scopes: [...scopes] });
     service.clock.stoppedAtMs = Date.now();
-    await ask(`${service.publicUrl}/v1/event-types`, { token: known });
+    await sendRequest(`${service.publicUrl}/v1/event-types`, { token: known });
     const listeners = [
       { url: service.publicUrl, token: known },
       { url: service.platformUrl, token: platformToken },
@@ -245,7 +245,7 @@ describe('every endpoint, with a cached token', async () => {
       requests.flat().map(async ({ url, bearer, operation }) => {
         const example = exampleOf(operation);
         const response = await inTime(
-          ask(urlOf(url, operation, example), {
+          sendRequest(urlOf(url, operation, example), {
             ...{ method: operation.method, token: bearer, body: example.body },
           }),
         );
@@ -303,7 +303,7 @@ describe('while the database is read-only', () => {
     await client.end();
   }
   const isUp = async () => {
-    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    const { text } = await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
     return /^posthorn_database_up (.*)$/m.exec(text)?.[1];
   };
 
@@ -360,11 +360,11 @@ describe('a service that starts while the database is unreachable', () => {
   afterAll(() => late.stop());
 
   it('responds with 503 until the database is there, then migrates it and is ready', async () => {
-    expect((await ask(`${late.publicUrl}/healthz`)).status).toBe(200);
+    expect((await sendRequest(`${late.publicUrl}/healthz`)).status).toBe(200);
     expectUnavailable(await readyz(late.publicUrl));
     lateProxy.heal();
     await untilReady(late.publicUrl);
-    const recorded = await ask(`${late.platformUrl}/platform/events`, {
+    const recorded = await sendRequest(`${late.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, body: event() },
     });
     expect(recorded.status).toBe(201);

@@ -44,7 +44,7 @@ describe.concurrent('GET /v1/deliveries', () => {
     const seen: string[] = [];
     let query = '?limit=5';
     for (let page = 0; page < 3; page += 1) {
-      const { body } = await tenant.ask('GET', `/v1/deliveries${query}`);
+      const { body } = await tenant.request('GET', `/v1/deliveries${query}`);
       seen.push(...idsOf(body.data));
       expect(body.meta.has_more).toBe(page < 2);
       query = `?limit=5&cursor=${body.meta.cursor}`;
@@ -58,7 +58,7 @@ describe.concurrent('GET /v1/deliveries', () => {
     const empty: { searched_to: string }[] = [];
     let cursor = '';
     for (;;) {
-      const { body } = await tenant.ask('GET', `/v1/deliveries?event_type=task.created${cursor}`);
+      const { body } = await tenant.request('GET', `/v1/deliveries?event_type=task.created${cursor}`);
       if (!body.meta.has_more) {
         expect(idsOf(body.data)).toEqual([hidden.id]);
         expect(body.meta).not.toHaveProperty('searched_to');
@@ -105,11 +105,11 @@ describe.concurrent('GET /v1/deliveries', () => {
     const own = all.filter(({ webhook_id }) => webhook_id === failing.id);
     expect(await listOf(bound)).toEqual(own);
     expect(await listOf(bound, `?webhook_id=${one.id}`)).toEqual([]);
-    expect((await bound.ask('GET', '/v1/deliveries?workspace_id=WS-1')).body.code).toBe(
+    expect((await bound.request('GET', '/v1/deliveries?workspace_id=WS-1')).body.code).toBe(
       'workspace_forbidden',
     );
-    const { cursor } = (await tenant.ask('GET', '/v1/deliveries?limit=1')).body.meta;
-    expect((await bound.ask('GET', `/v1/deliveries?cursor=${cursor}`)).body.code).toBe('invalid_cursor');
+    const { cursor } = (await tenant.request('GET', '/v1/deliveries?limit=1')).body.meta;
+    expect((await bound.request('GET', `/v1/deliveries?cursor=${cursor}`)).body.code).toBe('invalid_cursor');
   });
 
   it('shows nothing of another organization, and refuses its name', async () => {
@@ -117,26 +117,26 @@ describe.concurrent('GET /v1/deliveries', () => {
     const stranger = await newTenant(service);
     expect(await listOf(stranger)).toEqual([]);
     expect(await listOf(stranger, `?webhook_id=${one.id}`)).toEqual([]);
-    const refused = await stranger.ask('GET', `/v1/deliveries?organization_id=${tenant.organization}`);
+    const refused = await stranger.request('GET', `/v1/deliveries?organization_id=${tenant.organization}`);
     expect([refused.status, refused.body.code]).toEqual([403, 'organization_forbidden']);
   });
 
   it('leaves out those of a webhook that was deleted', async () => {
     const { tenant, one, all } = await withHistory();
-    await tenant.ask('DELETE', `/v1/webhooks/${one.id}`);
+    await tenant.request('DELETE', `/v1/webhooks/${one.id}`);
     expect(await listOf(tenant)).toEqual(all.filter(({ webhook_id }) => webhook_id !== one.id));
   });
 
   it('needs webhooks:read', async () => {
     const tenant = await newTenant(service, { scopes: ['events:read'] });
-    expect((await tenant.ask('GET', '/v1/deliveries')).body.code).toBe('insufficient_scope');
+    expect((await tenant.request('GET', '/v1/deliveries')).body.code).toBe('insufficient_scope');
   });
 
   it.each(['final=1', 'limit=0', 'webhook_id=', 'nonsense=1', 'status=pending'])(
     'is 400 for %s',
     async (query) => {
       const tenant = await newTenant(service);
-      expect((await tenant.ask('GET', `/v1/deliveries?${query}`)).status).toBe(400);
+      expect((await tenant.request('GET', `/v1/deliveries?${query}`)).status).toBe(400);
     },
   );
 });
@@ -218,7 +218,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     const again = await tenant.data('POST', `/v1/webhooks/${webhook.id}/deliveries/${first.id}/redeliver`);
     await tenant.settled(webhook, 2);
     expect(idsOf(await ofEvent(tenant, event))).toEqual([again.id, first.id]);
-    const { data, meta } = (await tenant.ask('GET', `/v1/events/${event.id}/deliveries?limit=1`)).body;
+    const { data, meta } = (await tenant.request('GET', `/v1/events/${event.id}/deliveries?limit=1`)).body;
     expect([idsOf(data), meta.has_more]).toEqual([[again.id], true]);
     expect(idsOf(await ofEvent(tenant, event, `?limit=1&cursor=${meta.cursor}`))).toEqual([first.id]);
   });
@@ -232,7 +232,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     await tenant.settled(wide);
     await tenant.settled(bound);
     const path = `/v1/events/${id}/deliveries`;
-    for (const webhook of [wide, bound]) await tenant.ask('DELETE', `/v1/webhooks/${webhook.id}`);
+    for (const webhook of [wide, bound]) await tenant.request('DELETE', `/v1/webhooks/${webhook.id}`);
     const [other, one] = sorted(await tenant.data('GET', path), [bound, wide]);
     expect(one).toMatchObject({ webhook_id: wide.id, status: 'success', final: true });
     expect(other).toMatchObject({
@@ -246,14 +246,14 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
   it('is empty for an event that went to nobody, and 404 for one that does not exist', async () => {
     const tenant = await newTenant(service);
     const event = await tenant.record();
-    expect((await tenant.ask('GET', `/v1/events/${event.id}/deliveries`)).body).toEqual({
+    expect((await tenant.request('GET', `/v1/events/${event.id}/deliveries`)).body).toEqual({
       ...{ data: [], meta: { cursor: null, has_more: false } },
     });
     for (const id of ['EVT-unknown', 'nonsense', 'EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
-      expect((await tenant.ask('GET', `/v1/events/${id}/deliveries`)).status).toBe(404);
+      expect((await tenant.request('GET', `/v1/events/${id}/deliveries`)).status).toBe(404);
     }
     const stranger = await newTenant(service);
-    expect((await stranger.ask('GET', `/v1/events/${event.id}/deliveries`)).status).toBe(404);
+    expect((await stranger.request('GET', `/v1/events/${event.id}/deliveries`)).status).toBe(404);
   });
 
   it('shows a workspace-bound token those of its webhooks, and needs both scopes', async () => {
@@ -266,7 +266,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     expect((await ofEvent(bound, event)).map(({ webhook_id }) => webhook_id)).toEqual([own.id]);
     for (const scope of ['events:read', 'webhooks:read'] as const) {
       const half = await newTenant(service, { organization_id: tenant.organization, scopes: [scope] });
-      expect((await half.ask('GET', `/v1/events/${event.id}/deliveries`)).status).toBe(403);
+      expect((await half.request('GET', `/v1/events/${event.id}/deliveries`)).status).toBe(403);
     }
   });
 });

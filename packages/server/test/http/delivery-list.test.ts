@@ -8,7 +8,7 @@ const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const hourMs = 3_600_000;
 
 const listOf = (tenant: Tenant, webhook: { id: string }, query = '') =>
-  tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries${query}`);
+  tenant.request('GET', `/v1/webhooks/${webhook.id}/deliveries${query}`);
 const detailOf = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
   tenant.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
 const attemptFields = [
@@ -428,7 +428,7 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     for (const id of ['WDLV-unknown', 'nonsense', 'WDLV-01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
-      const { status } = await tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`);
+      const { status } = await tenant.request('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`);
       expect(status, id).toBe(404);
     }
   });

@@ -144,7 +144,7 @@ describe("an event recorded in the caller's own transaction", () => {
     const { id } = await recordBySql(tenant, 'invoice.paid', 'WS-1');
     await caller.query('rollback');
     expect(await tenant.webhooksOf({ id })).toEqual([]);
-    expect((await tenant.ask('GET', `/v1/events/${id}`)).status).toBe(404);
+    expect((await tenant.request('GET', `/v1/events/${id}`)).status).toBe(404);
     const next = await tenant.record();
     expect((await receiver.deliveries.nth(1)).envelope.id).toBe(next.id);
   });

@@ -7,7 +7,7 @@ import { newTenant, type Tenant } from '../support/tenant.js';
 const service = await sharedService();
 
 const redeliver = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
-  tenant.ask('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`);
+  tenant.request('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`);
 
 async function delivered(reply: Reply = 200) {
   const tenant = await newTenant(service);

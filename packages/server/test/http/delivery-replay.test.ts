@@ -10,7 +10,7 @@ const service = await sharedService();
 const always = { from: '2020-01-01', to: '2100-01-01' };
 
 const replay = (tenant: Tenant, webhook: { id: string }, body: Record<string, unknown> = always) =>
-  tenant.ask('POST', `/v1/webhooks/${webhook.id}/replay`, { body });
+  tenant.request('POST', `/v1/webhooks/${webhook.id}/replay`, { body });
 
 /** Starts a replay and waits until it has queued everything. */
 async function replayed(tenant: Tenant, webhook: { id: string }, body: Record<string, unknown> = always) {
@@ -51,7 +51,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     const path = `/v1/webhooks/${webhook.id}/replays/${body.data.id}`;
     expect(headers.get('location')).toBe(path);
     const done = await eventually(
-      () => tenant.ask('GET', path),
+      () => tenant.request('GET', path),
       ({ body: { data } }) => data.status !== 'running',
     );
     expect(done.body).toEqual({ data: { ...body.data, status: 'done', done: 3 } });
@@ -348,7 +348,7 @@ describe('GET /v1/webhooks/{id}/replays/{replay_id}', () => {
     const job = await replayed(tenant, webhook);
     const other = await tenant.webhook(await startReceiver());
     for (const path of [`${other.id}/replays/${job.id}`, `${webhook.id}/replays/RPL-unknown`]) {
-      expect((await tenant.ask('GET', `/v1/webhooks/${path}`)).status).toBe(404);
+      expect((await tenant.request('GET', `/v1/webhooks/${path}`)).status).toBe(404);
     }
   });
 });

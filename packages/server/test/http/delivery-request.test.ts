@@ -1,7 +1,7 @@
 import { verify } from '@posthorn/receiver';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
@@ -12,7 +12,7 @@ async function recordPayload(tenant: Tenant, payload: string): Promise<string> {
   const raw =
     `{"type":"invoice.paid","organization_id":"${tenant.organization}","workspace_id":null,` +
     `"actor":{"type":"user","id":"USR-1"},"subject":{"type":"invoice","id":"INV-1"},"payload":${payload}}`;
-  const { status, text, body } = await ask(`${service.platformUrl}/platform/events`, {
+  const { status, text, body } = await sendRequest(`${service.platformUrl}/platform/events`, {
     ...{ method: 'POST', token: platformToken, raw, headers: { 'content-type': 'application/json' } },
   });
   if (status !== 201) throw new Error(text);
@@ -125,7 +125,7 @@ describe('a delivery', () => {
     expect(body.toString()).toMatch(/^\{"id":"EVT-[^{]*,"data":/);
     expect(body.toString().endsWith(`,"data":${payload}}`)).toBe(true);
     expect(verify(body, headers, webhook.secret).ok).toBe(true);
-    const { text } = await tenant.ask('GET', `/v1/events/${id}`);
+    const { text } = await tenant.request('GET', `/v1/events/${id}`);
     expect(text).toContain(`"payload":${payload}`);
   });
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ApiResponse, type Ask, ask, event, record } from '../support/client.js';
+import { type ApiResponse, event, type RequestOptions, record, sendRequest } from '../support/client.js';
 import { openSocket, parseResponse, readToEnd, sendRaw } from '../support/raw-http.js';
 import { makeToken, platformToken, sharedService, type TestService } from '../support/service.js';
 
@@ -11,11 +11,15 @@ beforeAll(async () => {
   token = await makeToken(service.database);
 });
 
-const list = (query: string, options: Ask = {}) =>
-  ask(`${service.publicUrl}/v1/events?${query}`, { token, ...options });
+const list = (query: string, options: RequestOptions = {}) =>
+  sendRequest(`${service.publicUrl}/v1/events?${query}`, { token, ...options });
 
-const post = (options: Ask, query = '') =>
-  ask(`${service.platformUrl}/platform/events${query}`, { method: 'POST', token: platformToken, ...options });
+const post = (options: RequestOptions, query = '') =>
+  sendRequest(`${service.platformUrl}/platform/events${query}`, {
+    method: 'POST',
+    token: platformToken,
+    ...options,
+  });
 
 const json = { 'content-type': 'application/json' };
 
@@ -49,11 +53,11 @@ function expectWellFormed({ status, headers, body }: ApiResponse, path: string):
 
 describe('every error is application/problem+json with all its fields', () => {
   it.each<[string, number, () => Promise<ApiResponse>, string]>([
-    ['an unknown path', 404, () => ask(`${service.publicUrl}/nowhere`), '/nowhere'],
+    ['an unknown path', 404, () => sendRequest(`${service.publicUrl}/nowhere`), '/nowhere'],
     [
       'an unknown path on the platform listener',
       404,
-      () => ask(`${service.platformUrl}/nowhere`),
+      () => sendRequest(`${service.platformUrl}/nowhere`),
       '/nowhere',
     ],
     ['a wrong method', 405, () => list('', { method: 'DELETE' }), '/v1/events'],
@@ -61,14 +65,19 @@ describe('every error is application/problem+json with all its fields', () => {
     ['no platform token', 401, () => post({ token: undefined }), '/platform/events'],
     ['a query with faults', 400, () => list('limit=0&x=1'), '/v1/events'],
     ['a foreign organization', 403, () => list('organization_id=ORG-other'), '/v1/events'],
-    ['an unknown event', 404, () => ask(`${service.publicUrl}/v1/events/x`, { token }), '/v1/events/x'],
+    [
+      'an unknown event',
+      404,
+      () => sendRequest(`${service.publicUrl}/v1/events/x`, { token }),
+      '/v1/events/x',
+    ],
     ['malformed JSON', 400, () => post({ raw: '{', headers: json }), '/platform/events'],
     ['a body that is no JSON', 415, () => post({ raw: 'x' }), '/platform/events'],
     ['an invalid body', 422, () => post({ body: {} }), '/platform/events'],
     [
       'a bad percent-encoding',
       400,
-      () => ask(`${service.publicUrl}/v1/events/%ZZ`, { token }),
+      () => sendRequest(`${service.publicUrl}/v1/events/%ZZ`, { token }),
       '/v1/events/%ZZ',
     ],
   ])('%s: %i', async (_what, status, send, path) => {
@@ -82,17 +91,21 @@ describe('checks are made in the documented order', () => {
   const scopeless = () => makeToken(service.database, { scopes: [] });
 
   it('route before token', async () => {
-    expectProblem(await ask(`${service.publicUrl}/v1/nowhere`), 404, 'not_found');
-    expectProblem(await ask(`${service.platformUrl}/nowhere`), 404, 'not_found');
+    expectProblem(await sendRequest(`${service.publicUrl}/v1/nowhere`), 404, 'not_found');
+    expectProblem(await sendRequest(`${service.platformUrl}/nowhere`), 404, 'not_found');
   });
 
   it('route before method', async () => {
-    expectProblem(await ask(`${service.publicUrl}/v1/nowhere`, { method: 'PUT' }), 404, 'not_found');
+    expectProblem(await sendRequest(`${service.publicUrl}/v1/nowhere`, { method: 'PUT' }), 404, 'not_found');
   });
 
   it('method before token', async () => {
-    expectProblem(await ask(`${service.publicUrl}/v1/events`, { method: 'PUT' }), 405, 'method_not_allowed');
-    expectProblem(await ask(`${service.platformUrl}/platform/events`), 405, 'method_not_allowed');
+    expectProblem(
+      await sendRequest(`${service.publicUrl}/v1/events`, { method: 'PUT' }),
+      405,
+      'method_not_allowed',
+    );
+    expectProblem(await sendRequest(`${service.platformUrl}/platform/events`), 405, 'method_not_allowed');
   });
 
   it('token before query, body and organization', async () => {
@@ -106,7 +119,7 @@ describe('checks are made in the documented order', () => {
     const lacking = await scopeless();
     expectProblem(await list('limit=0', { token: lacking }), 403, 'insufficient_scope');
     expectProblem(await list('organization_id=ORG-other', { token: lacking }), 403, 'insufficient_scope');
-    const unknown = await ask(`${service.publicUrl}/v1/events/x`, { token: lacking });
+    const unknown = await sendRequest(`${service.publicUrl}/v1/events/x`, { token: lacking });
     expectProblem(unknown, 403, 'insufficient_scope');
   });
 
@@ -127,7 +140,7 @@ describe('checks are made in the documented order', () => {
   });
 
   it('fields before the id in the path', async () => {
-    const response = await ask(`${service.publicUrl}/v1/events/EVT-unknown?x=1`, { token });
+    const response = await sendRequest(`${service.publicUrl}/v1/events/EVT-unknown?x=1`, { token });
     expectProblem(response, 400, 'invalid_parameter');
   });
 
@@ -163,7 +176,7 @@ describe('a query string', () => {
 
   it('with a parameter of another route reports it once, whatever its value', async () => {
     const path = '/v1/events/EVT-1/deliveries?from=yesterday&to=x&cursor=';
-    const { status, body } = await ask(`${service.publicUrl}${path}`, { token });
+    const { status, body } = await sendRequest(`${service.publicUrl}${path}`, { token });
     expect(status).toBe(400);
     expect(body.errors.map(({ parameter, code }: Record<string, string>) => [parameter, code])).toMatchObject(
       [
@@ -175,7 +188,7 @@ describe('a query string', () => {
   });
 
   it('with a cursor where there is none is 400 invalid_parameter, not invalid_cursor', async () => {
-    const { body } = await ask(`${service.publicUrl}/v1/stats?cursor=x`, { token });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/stats?cursor=x`, { token });
     expect([body.code, body.errors[0].code]).toEqual(['invalid_parameter', 'unknown_parameter']);
   });
 
@@ -224,7 +237,7 @@ describe('a query string', () => {
   it.each(['/healthz', '/readyz', '/v1/event-types'])(
     'is refused on %s, which accepts none',
     async (path) => {
-      const response = await ask(`${service.publicUrl}${path}?x=1`, { token });
+      const response = await sendRequest(`${service.publicUrl}${path}?x=1`, { token });
       expectProblem(response, 400, 'invalid_parameter');
     },
   );
@@ -234,14 +247,14 @@ describe('a path', () => {
   it.each(['/v1/events/%ZZ', '/v1/events/%', '/v1/events/%E2%82'])(
     'with the undecodable %s is 400',
     async (path) => {
-      expectProblem(await ask(`${service.publicUrl}${path}`, { token }), 400, 'malformed_request');
+      expectProblem(await sendRequest(`${service.publicUrl}${path}`, { token }), 400, 'malformed_request');
     },
   );
 
   it.each(['/v1', '/v1/', '/v2/events', '/v1/events/x/y', '/V1/events', '//v1/events', '/platform/events'])(
     'that does not exist, %s, is 404',
     async (path) => {
-      expectProblem(await ask(`${service.publicUrl}${path}`, { token }), 404, 'not_found');
+      expectProblem(await sendRequest(`${service.publicUrl}${path}`, { token }), 404, 'not_found');
     },
   );
 });
@@ -379,7 +392,7 @@ describe('a body', () => {
     const unknown = Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`f${n}`, 0]));
     const known = { organization_id: 'ORG-acme', url: 'https://example.com/', event_types: ['*'] };
     const body = { ...known, ...unknown };
-    const response = await ask(`${service.publicUrl}/v1/webhooks`, { method: 'POST', token, body });
+    const response = await sendRequest(`${service.publicUrl}/v1/webhooks`, { method: 'POST', token, body });
     expectProblem(response, 422, 'invalid_body');
     expect(response.body.errors).toHaveLength(100);
     expect(response.body.detail).toMatch(/^\/f0 is not a known field.* See errors for 99 of 5999 more\.$/);
@@ -424,7 +437,7 @@ describe('X-Request-Id', () => {
   it.each(['/healthz', '/v1/nowhere', '/openapi.json', '/v1/events/%ZZ'])(
     'is on the response to %s',
     async (path) => {
-      const { headers } = await ask(`${service.publicUrl}${path}`, {
+      const { headers } = await sendRequest(`${service.publicUrl}${path}`, {
         headers: { 'x-request-id': 'kept-as-it-is' },
       });
       expect(headers.get('x-request-id')).toBe('kept-as-it-is');

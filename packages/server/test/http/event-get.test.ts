@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Ask, ask, event, record } from '../support/client.js';
+import { event, type RequestOptions, record, sendRequest } from '../support/client.js';
 import { sendRaw } from '../support/raw-http.js';
 import { makeToken, sharedService, type TestService } from '../support/service.js';
 
@@ -14,14 +14,14 @@ beforeAll(async () => {
   id = (await record(service, event()))[0]!.id;
 });
 
-const get = (options: Ask = {}, eventId = id) =>
-  ask(`${service.publicUrl}/v1/events/${eventId}`, { token, ...options });
+const get = (options: RequestOptions = {}, eventId = id) =>
+  sendRequest(`${service.publicUrl}/v1/events/${eventId}`, { token, ...options });
 
 describe('GET /v1/events/{event_id}', () => {
   it('returns {data: Event}, the same as the list does', async () => {
     const { status, body } = await get();
     expect(status).toBe(200);
-    const listed = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
+    const listed = await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
     expect(body).toEqual({ data: listed.body.data.find((one: { id: string }) => one.id === id) });
   });
 
@@ -122,8 +122,8 @@ describe('HEAD mirrors GET', () => {
     const url = `${service.publicUrl}${path()}`;
     const requestId = 'the-same-request';
     const options = { token, headers: { 'x-request-id': requestId, ...headers } };
-    const head = await ask(url, { ...options, method: 'HEAD' });
-    const got = await ask(url, options);
+    const head = await sendRequest(url, { ...options, method: 'HEAD' });
+    const got = await sendRequest(url, options);
     // What is about the connection or the moment differs between any two responses.
     const passing = ['date', 'connection', 'keep-alive', 'transfer-encoding'];
     const comparable = ({ headers: all }: typeof got) =>
@@ -168,7 +168,10 @@ describe('events cannot be written through the public API', () => {
   });
 
   it('and POST says where they are recorded instead', async () => {
-    const { status, headers, body } = await ask(`${service.publicUrl}/v1/events`, { method: 'POST', token });
+    const { status, headers, body } = await sendRequest(`${service.publicUrl}/v1/events`, {
+      method: 'POST',
+      token,
+    });
     expect([status, headers.get('allow'), body.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed']);
     expect(body.detail).toBe(
       'This path does not support POST. Use GET, HEAD. ' +

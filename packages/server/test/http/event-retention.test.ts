@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ask, event, record } from '../support/client.js';
+import { event, record, sendRequest } from '../support/client.js';
 import { makeToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
 
@@ -28,12 +28,14 @@ describe('an event is kept 90 days, to the millisecond', () => {
   }
 
   const ids = async (query = '') => {
-    const { body } = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme${query}`, { token });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme${query}`, {
+      token,
+    });
     return body.data.map((one: { id: string }) => one.id);
   };
 
   const statusOf = async (id: string) =>
-    (await ask(`${service.publicUrl}/v1/events/${id}`, { token })).status;
+    (await sendRequest(`${service.publicUrl}/v1/events/${id}`, { token })).status;
 
   it('is listed when exactly 90 days old and gone a millisecond later', async () => {
     age(0);
@@ -55,7 +57,9 @@ describe('an event is kept 90 days, to the millisecond', () => {
   });
 
   it('is missing from the page after a cursor, too', async () => {
-    const first = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=1`, { token });
+    const first = await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=1`, {
+      token,
+    });
     const next = `&limit=1&cursor=${first.body.meta.cursor}`;
     age(0);
     expect(await ids(next)).toEqual([oldest.id]);
@@ -65,8 +69,8 @@ describe('an event is kept 90 days, to the millisecond', () => {
 
   it('does not count for has_more after its retention', async () => {
     const more = async () =>
-      (await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=1`, { token })).body.meta
-        .has_more;
+      (await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=1`, { token })).body
+        .meta.has_more;
     age(0);
     expect(await more()).toBe(true);
     age(1);
@@ -86,7 +90,9 @@ describe('an event is kept 90 days, to the millisecond', () => {
   });
 
   it('leaves a cursor usable even if everything before it is gone', async () => {
-    const first = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&order=asc`, { token });
+    const first = await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme&order=asc`, {
+      token,
+    });
     service.clock.stoppedAtMs = Date.parse(newest.created_at) + retentionMs + 1;
     expect(await ids(`&order=asc&cursor=${first.body.meta.cursor}`)).toEqual([]);
   });

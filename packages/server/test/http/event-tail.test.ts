@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { markRevoked } from '../../src/storage/tokens.js';
-import { ask, event, record } from '../support/client.js';
+import { event, record, sendRequest } from '../support/client.js';
 import { openSocket } from '../support/raw-http.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
@@ -31,7 +31,7 @@ async function following<T>(
 }
 
 const ask400 = async (query: string, headers: Record<string, string> = {}) => {
-  const response = await ask(`${service.publicUrl}/v1/events/tail${query}`, { token, headers });
+  const response = await sendRequest(`${service.publicUrl}/v1/events/tail${query}`, { token, headers });
   expect(response.status, response.text).toBe(400);
   return response.body;
 };
@@ -64,7 +64,7 @@ describe('GET /v1/events/tail', () => {
       const messages = await tail.take(3);
       expect(messages.map(({ id }) => id)).toEqual(recorded.map(({ id }) => id));
       for (const { id, event: sent } of messages) {
-        const got = await ask(`${service.publicUrl}/v1/events/${id}`, { token });
+        const got = await sendRequest(`${service.publicUrl}/v1/events/${id}`, { token });
         expect(sent).toEqual(got.body.data);
       }
     });
@@ -77,7 +77,7 @@ describe('GET /v1/events/tail', () => {
         '"payload":{\n"a":\r\n 1.50 }',
       );
       const headers = { 'content-type': 'application/json' };
-      const { status } = await ask(`${service.platformUrl}/platform/events`, {
+      const { status } = await sendRequest(`${service.platformUrl}/platform/events`, {
         ...{ method: 'POST', token: platformToken, headers, raw },
       });
       expect(status).toBe(201);
@@ -261,7 +261,7 @@ describe('GET /v1/events/tail', () => {
       for (const socket of sockets) socket.destroy();
       await Promise.all(closed);
       // The service has noticed that, too, before it responds to a later request.
-      await ask(`${service.publicUrl}/healthz`);
+      await sendRequest(`${service.publicUrl}/healthz`);
     });
     const tails: Tail[] = [];
     while (tails.length < 20) tails.push(await openWhenFree(leaving));
@@ -271,7 +271,8 @@ describe('GET /v1/events/tail', () => {
   it('can be open 20 times per token, and again after one is closed', async () => {
     const busy = await makeToken(service.database);
     const tails = await Promise.all(Array.from({ length: 20 }, () => Tail.open(service, busy)));
-    const one = () => ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token: busy });
+    const one = () =>
+      sendRequest(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token: busy });
     const refused = await one();
     expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -286,7 +287,7 @@ describe('GET /v1/events/tail', () => {
     const tails = await Promise.all(
       tokens.flatMap((one) => Array.from({ length: 20 }, () => openWhenFree(one))),
     );
-    const refused = await ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
+    const refused = await sendRequest(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
       token: last,
     });
     expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
@@ -308,15 +309,18 @@ describe('GET /v1/events/tail', () => {
       }),
     );
     const tails = await Promise.all(Array.from({ length: 10 }, () => Tail.open(service, pipelining)));
-    expect((await ask(`${service.publicUrl}${target}`, { token: pipelining })).status).toBe(429);
+    expect((await sendRequest(`${service.publicUrl}${target}`, { token: pipelining })).status).toBe(429);
     for (const socket of sockets) socket.destroy();
     for (const tail of tails) tail.close();
   });
 
   it('responds to HEAD without a stream', async () => {
-    const { status, headers } = await ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
-      ...{ method: 'HEAD', token },
-    });
+    const { status, headers } = await sendRequest(
+      `${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`,
+      {
+        ...{ method: 'HEAD', token },
+      },
+    );
     expect(status).toBe(200);
     expect(headers.get('content-type')).toMatch(/^text\/event-stream/);
   });

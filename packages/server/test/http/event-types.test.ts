@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { makeToken, sharedService } from '../support/service.js';
 
 /** The table of the interface. */
@@ -31,7 +31,7 @@ describe('GET /v1/event-types', () => {
   beforeAll(async () => {
     const service = await sharedService();
     const token = await makeToken(service.database, { scopes: ['events:read'] });
-    const { status, body } = await ask(`${service.publicUrl}/v1/event-types`, { token });
+    const { status, body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token });
     expect(status).toBe(200);
     expect(Object.keys(body)).toEqual(['data']);
     data = body.data;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ApiResponse, ask, event, record } from '../support/client.js';
+import { type ApiResponse, event, record, sendRequest } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 
 interface Recorded {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 function list(query: Record<string, string | number> = {}, bearer = token): Promise<ApiResponse> {
   const search = new URLSearchParams({ organization_id: 'ORG-acme' });
   for (const [name, value] of Object.entries(query)) search.set(name, String(value));
-  return ask(`${service.publicUrl}/v1/events?${search}`, { token: bearer });
+  return sendRequest(`${service.publicUrl}/v1/events?${search}`, { token: bearer });
 }
 
 async function listIds(query: Record<string, string | number> = {}, bearer = token): Promise<string[]> {
@@ -251,7 +251,7 @@ describe('from and to', () => {
 
   it('refuse an offset whose + is not encoded, with a hint', async () => {
     const path = '/v1/events?organization_id=ORG-acme&from=2026-11-15T09:30:00+01:00';
-    const { status, body } = await ask(`${service.publicUrl}${path}`, { token });
+    const { status, body } = await sendRequest(`${service.publicUrl}${path}`, { token });
     expect(status).toBe(400);
     expect(body.errors).toEqual([
       {
@@ -526,7 +526,7 @@ describe('a payload', () => {
       '{ "b": 1.10, "1": 12345678901234567890, "a": [1e400, 0.1000, -0], "b": "\\u00e9\\/", "é": "𝄞" }';
     const subject = freshSubject();
     const raw = JSON.stringify(event({ payload: 0, subject })).replace('"payload":0', `"payload":${payload}`);
-    const { status, body, text } = await ask(`${service.platformUrl}/platform/events`, {
+    const { status, body, text } = await sendRequest(`${service.platformUrl}/platform/events`, {
       method: 'POST',
       token: platformToken,
       headers: { 'content-type': 'application/json' },
@@ -534,7 +534,7 @@ describe('a payload', () => {
     });
     expect(status, text).toBe(201);
     const { id } = body.data[0];
-    const one = await ask(`${service.publicUrl}/v1/events/${id}`, { token });
+    const one = await sendRequest(`${service.publicUrl}/v1/events/${id}`, { token });
     expect(one.text).toContain(`"payload":${payload},"created_at"`);
     expect((await list({ subject_id: subject.id })).text).toContain(`"payload":${payload},"created_at"`);
   });

@@ -6,7 +6,7 @@ import { Agent } from 'undici';
 import { afterAll, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/domain/token.js';
 import { anyCharacter } from '../support/any-character.js';
-import { ask, event, record } from '../support/client.js';
+import { event, record, sendRequest } from '../support/client.js';
 import { type Operation, readOperations } from '../support/operations.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
 import { eventually } from '../support/tenant.js';
@@ -26,14 +26,18 @@ async function makeThings(): Promise<Record<string, string>> {
   const { port } = receiver.address() as AddressInfo;
   const webhooks = `${service.publicUrl}/v1/webhooks`;
   const body = { organization_id: 'ORG-acme', url: `http://127.0.0.1:${port}/`, event_types: ['*'] };
-  const webhook_id = (await ask(webhooks, { method: 'POST', token, body })).body.data.id;
+  const webhook_id = (await sendRequest(webhooks, { method: 'POST', token, body })).body.data.id;
   const [one] = await record(service, event(), event());
   const deliveries: { id: string }[] = await eventually(
-    async () => (await ask(`${webhooks}/${webhook_id}/deliveries`, { token })).body.data,
+    async () => (await sendRequest(`${webhooks}/${webhook_id}/deliveries`, { token })).body.data,
     (list) => list.length > 0,
   );
   const range = { from: '2026-01-01', to: '2026-01-02' };
-  const replay = await ask(`${webhooks}/${webhook_id}/replay`, { method: 'POST', token, body: range });
+  const replay = await sendRequest(`${webhooks}/${webhook_id}/replay`, {
+    method: 'POST',
+    token,
+    body: range,
+  });
   return { event_id: one!.id, webhook_id, delivery_id: deliveries[0]!.id, replay_id: replay.body.data.id };
 }
 
@@ -289,6 +293,6 @@ describe('whatever the request, each endpoint responds only as documented', () =
   });
 
   it('the service is healthy afterwards', async () => {
-    for (const { url } of listeners) expect((await ask(`${url}/readyz`)).status).toBe(200);
+    for (const { url } of listeners) expect((await sendRequest(`${url}/readyz`)).status).toBe(200);
   });
 });

@@ -18,7 +18,7 @@ describe('POSTHORN_EVENT_RETENTION', () => {
     const [delivery] = await tenant.settled(webhook, 1);
     const statuses = async () => {
       const paths = [`/v1/events/${id}`, `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`];
-      const responses = await Promise.all(paths.map((path) => tenant.ask('GET', path)));
+      const responses = await Promise.all(paths.map((path) => tenant.request('GET', path)));
       return responses.map(({ status }) => status);
     };
     try {

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { problems } from '../../src/domain/problem.js';
 import { scopes } from '../../src/domain/token.js';
-import { type Ask, ask, event, record } from '../support/client.js';
+import { event, type RequestOptions, record, sendRequest } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';
 import {
   type ApiDocument,
@@ -140,9 +140,9 @@ describe.each([
       }
     });
 
-    const send = async (options: Ask, change: Partial<ReturnType<typeof exampleOf>> = {}) => {
+    const send = async (options: RequestOptions, change: Partial<ReturnType<typeof exampleOf>> = {}) => {
       const example = { ...exampleOf(operation), ...change };
-      const response = await ask(urlOf(url, operation, example), {
+      const response = await sendRequest(urlOf(url, operation, example), {
         ...{ method: operation.method, token: operation.isOpen ? undefined : token },
         ...(example.body !== undefined && { body: example.body }),
         ...options,
@@ -230,13 +230,13 @@ describe('real responses match the schemas of the document', async () => {
     ['GET /v1/event-types', '/v1/event-types', 200],
     ['GET /v1/events/tail', '/v1/events/tail?organization_id=ORG-demo', 200],
   ])('%s: %s is %i', async (name, path, status) => {
-    const response = await ask(`${service.publicUrl}${path}`, { token: accessToken });
+    const response = await sendRequest(`${service.publicUrl}${path}`, { token: accessToken });
     expect(response.status).toBe(status);
     conformance.check(operation(name), response);
   });
 
   it('an event that the client already has is just a 304', async () => {
-    const response = await ask(`${service.publicUrl}/v1/events/${recorded!.id}`, {
+    const response = await sendRequest(`${service.publicUrl}/v1/events/${recorded!.id}`, {
       ...{ token: accessToken, headers: { 'if-none-match': '*' } },
     });
     expect(response.status).toBe(304);
@@ -248,7 +248,7 @@ describe('the webhooks section', async () => {
   const { webhooks = {} } = await readDocument(service.publicUrl);
 
   it('describes for every event type what a receiver gets', async () => {
-    const { body } = await ask(`${service.publicUrl}/v1/event-types`, { token: accessToken });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token: accessToken });
     expect(Object.keys(webhooks)).toEqual(
       expect.arrayContaining(body.data.map(({ type }: { type: string }) => type)),
     );

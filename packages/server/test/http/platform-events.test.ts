@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ApiResponse, type Ask, ask, event } from '../support/client.js';
+import { type ApiResponse, event, type RequestOptions, sendRequest } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 
 interface Recorded {
@@ -22,8 +22,8 @@ beforeAll(async () => {
   token = await makeToken(service.database);
 });
 
-const post = (options: Ask) =>
-  ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, ...options });
+const post = (options: RequestOptions) =>
+  sendRequest(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, ...options });
 
 const postText = (raw: string, type = 'application/json') => post({ raw, headers: { 'content-type': type } });
 
@@ -40,8 +40,8 @@ async function refused(response: Promise<ApiResponse>): Promise<Fault[]> {
 }
 
 const read = async (query: string) =>
-  (await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=100&${query}`, { token })).body
-    .data;
+  (await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=100&${query}`, { token }))
+    .body.data;
 
 async function eventCount(): Promise<number> {
   const text = 'select count(*) as count from posthorn.events';
@@ -237,7 +237,7 @@ describe('a type', () => {
   );
 
   it('of the catalogue is recorded with its sample, for every type', async () => {
-    const { body } = await ask(`${service.publicUrl}/v1/event-types`, { token });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token });
     const own = body.data.filter(({ type }: { type: string }) => !type.startsWith('webhook.'));
     const events = own.map(({ type, sample }: { type: string; sample: object }) =>
       event({ type, payload: sample }),
@@ -264,7 +264,7 @@ describe('a payload', () => {
 
   it('can have fields beyond the schema', async () => {
     const [one] = await recorded(completed({ ...run, cost: { amount: '0.03', currency: 'EUR' }, tags: [] }));
-    const { body } = await ask(`${service.publicUrl}/v1/events/${one!.id}`, { token });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/events/${one!.id}`, { token });
     expect(body.data.payload).toEqual({ ...run, cost: { amount: '0.03', currency: 'EUR' }, tags: [] });
   });
 
@@ -310,7 +310,7 @@ describe('a payload', () => {
   it('can have any other text: emoji, escapes, empty keys, __proto__', async () => {
     const payload = '{"":"𝄞","__proto__":{"x":1},"constructor":"\\ud834\\udd1e","~/":"\\u0001"}';
     const [one] = await recorded(withPayload(payload));
-    const { text } = await ask(`${service.publicUrl}/v1/events/${one!.id}`, { token });
+    const { text } = await sendRequest(`${service.publicUrl}/v1/events/${one!.id}`, { token });
     expect(text).toContain(`"payload":${payload},`);
   });
 });

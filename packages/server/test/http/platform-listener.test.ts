@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config.js';
-import { ask, event, record } from '../support/client.js';
+import { event, record, sendRequest } from '../support/client.js';
 import {
   makeToken,
   platformToken,
@@ -21,7 +21,7 @@ describe('the platform listener', () => {
   });
 
   it('counts what it records in /metrics, in the Prometheus format', async () => {
-    const metrics = () => ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    const metrics = () => sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
     const recordedSoFar = async () =>
       Number(/^posthorn_events_recorded_total (\d+)$/m.exec((await metrics()).text)?.[1]);
     const before = await recordedSoFar();
@@ -31,9 +31,9 @@ describe('the platform listener', () => {
   });
 
   it('counts requests by route and never by the requested path', async () => {
-    await ask(`${service.publicUrl}/v1/events/EVT-secret-id`, { token: 'x' });
-    await ask(`${service.publicUrl}/some/unknown/path`);
-    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    await sendRequest(`${service.publicUrl}/v1/events/EVT-secret-id`, { token: 'x' });
+    await sendRequest(`${service.publicUrl}/some/unknown/path`);
+    const { text } = await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
     expect(text).toContain('route="/v1/events/:event_id"');
     expect(text).toContain('route="unknown"');
     expect(text).not.toContain('EVT-secret-id');
@@ -42,21 +42,21 @@ describe('the platform listener', () => {
 
   it('reports health without a token: {status: "ok"} and {status: "ready"}', async () => {
     for (const url of [service.publicUrl, service.platformUrl]) {
-      expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok' });
-      expect((await ask(`${url}/readyz`)).body).toEqual({ status: 'ready' });
+      expect((await sendRequest(`${url}/healthz`)).body).toEqual({ status: 'ok' });
+      expect((await sendRequest(`${url}/readyz`)).body).toEqual({ status: 'ready' });
     }
   });
 
   it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
     'responds to %s on /platform/events with 405',
     async (method) => {
-      const { status, headers } = await ask(`${service.platformUrl}/platform/events`, { method });
+      const { status, headers } = await sendRequest(`${service.platformUrl}/platform/events`, { method });
       expect([status, headers.get('allow')]).toEqual([405, 'POST']);
     },
   );
 
   it('has none of the public API, and says where that is', async () => {
-    const { status, body } = await ask(`${service.platformUrl}/v1/events?organization_id=ORG-acme`, {
+    const { status, body } = await sendRequest(`${service.platformUrl}/v1/events?organization_id=ORG-acme`, {
       token: await makeToken(service.database),
     });
     expect([status, body.detail]).toEqual([
@@ -71,7 +71,7 @@ describe('the public listener', () => {
     'has no %s, and says which listener does, but not its address',
     async (path) => {
       const service = await sharedService();
-      const { status, body } = await ask(`${service.publicUrl}${path}`, { method: 'POST', body: {} });
+      const { status, body } = await sendRequest(`${service.publicUrl}${path}`, { method: 'POST', body: {} });
       expect([status, body.code, body.detail]).toEqual([
         404,
         'not_found',
@@ -111,7 +111,7 @@ describe('types added by POSTHORN_CATALOGUE', () => {
   afterAll(() => rm(directory, { recursive: true }));
 
   const post = (fields: Record<string, unknown>) =>
-    ask(`${service.platformUrl}/platform/events`, {
+    sendRequest(`${service.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, body: event({ type: 'parcel.sent', ...fields }) },
     });
 
@@ -124,7 +124,7 @@ describe('types added by POSTHORN_CATALOGUE', () => {
 
   it('are listed by GET /v1/event-types after the others', async () => {
     const token = await makeToken(service.database);
-    const { body } = await ask(`${service.publicUrl}/v1/event-types`, { token });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token });
     expect(body.data.at(-1)).toEqual(further);
   });
 
@@ -136,7 +136,7 @@ describe('types added by POSTHORN_CATALOGUE', () => {
   it('cannot follow the nesting of a payload without end', async () => {
     const parts = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
     const raw = JSON.stringify(event({ type: 'parcel.sent', payload: { weight_g: 1, parts: 0 } }));
-    const { status, body } = await ask(`${service.platformUrl}/platform/events`, {
+    const { status, body } = await sendRequest(`${service.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: raw.replace('"parts":0', `"parts":${parts}`),
     });
@@ -186,7 +186,7 @@ describe('ages in /metrics', () => {
   });
 
   const ageOf = async (name: string) => {
-    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    const { text } = await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   };
 

@@ -3,7 +3,7 @@ import type { Lifecycle } from '../../src/domain/lifecycle.js';
 import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { scopes } from '../../src/domain/token.js';
 import { countEvents } from '../../src/storage/event-counts.js';
-import { type ApiResponse, ask, record } from '../support/client.js';
+import { type ApiResponse, record, sendRequest } from '../support/client.js';
 import { resources } from '../support/lifecycle.js';
 import { exampleOf, type Operation, readDocument, readOperations, urlOf } from '../support/operations.js';
 import { startReceiver } from '../support/receiver.js';
@@ -42,7 +42,7 @@ function send(
   const example = exampleOf(operation);
   const base = listener === 'public' ? service.publicUrl : service.platformUrl;
   const sent = example.body === undefined ? {} : { body: { ...(example.body as object), ...body } };
-  return ask(urlOf(base, operation, { ...example, path: { ...example.path, ...path } }), {
+  return sendRequest(urlOf(base, operation, { ...example, path: { ...example.path, ...path } }), {
     ...{ method: operation.method, token: listener === 'public' ? token : platformToken, ...sent },
   });
 }

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ApiResponse, ask, event, record } from '../support/client.js';
+import { type ApiResponse, event, record, sendRequest } from '../support/client.js';
 import { readOperations } from '../support/operations.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 
@@ -16,7 +16,7 @@ describe('with limits set', () => {
   });
 
   const read = (bearer = token, path = '/v1/event-types', method = 'GET') =>
-    ask(`${service.publicUrl}${path}`, { token: bearer, method });
+    sendRequest(`${service.publicUrl}${path}`, { token: bearer, method });
   const advance = (ms: number) => {
     service.clock.stoppedAtMs = (service.clock.stoppedAtMs ?? 0) + ms;
   };
@@ -46,7 +46,7 @@ describe('with limits set', () => {
 
   it('a 304 has them and counts', async () => {
     const [one] = await record(service, event());
-    const { status, headers } = await ask(`${service.publicUrl}/v1/events/${one!.id}`, {
+    const { status, headers } = await sendRequest(`${service.publicUrl}/v1/events/${one!.id}`, {
       ...{ token, headers: { 'if-none-match': '*' } },
     });
     expect([status, headers.get('ratelimit')]).toEqual([304, '"reads";r=2;t=60']);
@@ -124,7 +124,7 @@ describe('with limits set', () => {
 
   it('the platform listener has no limit', async () => {
     for (let count = 0; count < 5; count += 1) {
-      const response = await ask(`${service.platformUrl}/platform/events`, {
+      const response = await sendRequest(`${service.platformUrl}/platform/events`, {
         ...{ method: 'POST', token: platformToken, body: event() },
       });
       expect([response.status, response.headers.get('ratelimit')]).toEqual([201, null]);
@@ -137,7 +137,7 @@ describe('a limit of 0', () => {
     const service = await startTestService({ POSTHORN_RATE_LIMIT_READS: '0' });
     const token = await makeToken(service.database);
     for (let count = 0; count < 20; count += 1) {
-      const { status, headers } = await ask(`${service.publicUrl}/v1/event-types`, { token });
+      const { status, headers } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token });
       expect(status).toBe(200);
       expect([...headers.keys()].filter((name) => name.startsWith('ratelimit'))).toEqual([]);
     }
@@ -148,7 +148,7 @@ describe('without a setting', () => {
   it('a token may read 600 times per minute', async () => {
     const service = await startTestService({ POSTHORN_RATE_LIMIT_READS: '' });
     const token = await makeToken(service.database);
-    const { headers } = await ask(`${service.publicUrl}/v1/event-types`, { token });
+    const { headers } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token });
     expect(headers.get('ratelimit-policy')).toBe('"reads";q=600;w=60');
     expect(headers.get('ratelimit')).toMatch(/^"reads";r=599;t=\d+$/);
   });

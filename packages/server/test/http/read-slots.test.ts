@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { limitReads, type ReadLimits, readLimits } from '../../src/http/read-slots.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { appByOrganization } from '../support/limited-app.js';
 import { openSocket } from '../support/raw-http.js';
 
@@ -38,7 +38,7 @@ async function startApp(limits: ReadLimits) {
     await started(path);
     handled.find((one) => one.path === path)!.end();
   };
-  return { url, arrived, handled, started, end, get: (path: string) => ask(`${url}${path}`) };
+  return { url, arrived, handled, started, end, get: (path: string) => sendRequest(`${url}${path}`) };
 }
 
 test('a few reads are in progress at once, and writes do not wait for them', async () => {
@@ -48,7 +48,7 @@ test('a few reads are in progress at once, and writes do not wait for them', asy
   const refused = await get('/ORG-a/3');
   expect([refused.status, refused.body.code]).toEqual([503, 'unavailable']);
   expect(refused.headers.get('retry-after')).toBe('1');
-  const write = ask(`${url}/ORG-a/4`, { method: 'POST' });
+  const write = sendRequest(`${url}/ORG-a/4`, { method: 'POST' });
   await end('/ORG-a/4');
   expect((await write).status).toBe(200);
   for (const path of ['/ORG-a/1', '/ORG-a/2']) await end(path);
@@ -97,7 +97,7 @@ test('a read whose client has gone away while it waited does not start', async (
   leaving.destroy();
   await closed;
   // By the time the service has handled this connection, it has noticed that the other one was closed.
-  await ask(`${url}/ORG-a/4`, { method: 'OPTIONS' });
+  await sendRequest(`${url}/ORG-a/4`, { method: 'OPTIONS' });
   for (const path of ['/ORG-a/1', '/ORG-a/3']) await end(path);
   await Promise.all([first, last]);
   expect(handled.map(({ path }) => path)).toEqual(['/ORG-a/1', '/ORG-a/3']);

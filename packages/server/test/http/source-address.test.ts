@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newTokenText } from '../../src/domain/token.js';
 import { wrongTokensMax } from '../../src/web/guess-limit.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';
 import { readOperations } from '../support/operations.js';
 import { openSocket, readToEnd } from '../support/raw-http.js';
@@ -26,7 +26,7 @@ describe('the source address in the audit log', () => {
     const url = 'https://receiver.invalid/';
     const { status } = await tenant.create({ url, event_types: ['invoice.paid'] }, { headers });
     expect(status).toBe(201);
-    await ask(`${service.platformUrl}/platform/tokens`, {
+    await sendRequest(`${service.platformUrl}/platform/tokens`, {
       ...{ method: 'POST', token: platformToken, headers, body: { organization_id } },
     });
     const entries = await tenant.data('GET', `/v1/audit-logs?organization_id=${organization_id}`);
@@ -48,9 +48,9 @@ describe('the source address in the audit log', () => {
 
 describe('guessing tokens', () => {
   const guess = (service: TestService, address: string, token = 'wrong') =>
-    ask(`${service.publicUrl}/v1/event-types`, { token, headers: from(address) });
+    sendRequest(`${service.publicUrl}/v1/event-types`, { token, headers: from(address) });
   const guessPlatform = (service: TestService, address: string, token = 'wrong') =>
-    ask(`${service.platformUrl}/metrics`, { token, headers: from(address) });
+    sendRequest(`${service.platformUrl}/metrics`, { token, headers: from(address) });
 
   /** Sends as many wrong tokens as an address may, one after another. All of them must get 401. */
   async function useUp(url: string, path: string, addressOf: (n: number) => string): Promise<void> {
@@ -99,7 +99,11 @@ describe('guessing tokens', () => {
         const conformance = await Conformance.of(url);
         for (const operation of (await readOperations(url)).filter(({ isOpen }) => !isOpen)) {
           const { method, path } = operation;
-          const response = await ask(`${url}${path}`, { method, token: 'wrong', headers: from(address) });
+          const response = await sendRequest(`${url}${path}`, {
+            method,
+            token: 'wrong',
+            headers: from(address),
+          });
           expect([response.status, response.headers.has('retry-after')], operation.name).toEqual([429, true]);
           conformance.check(operation, response);
         }

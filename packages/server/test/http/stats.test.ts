@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
 import { scopes } from '../../src/domain/token.js';
 import { countEvents } from '../../src/storage/event-counts.js';
-import { ask, event } from '../support/client.js';
+import { event, sendRequest } from '../support/client.js';
 import type { Received } from '../support/receiver.js';
 import { makeToken, startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -129,12 +129,12 @@ describe('GET /v1/stats', () => {
       organization_id: tenant.organization,
       scopes: scopes.filter((scope) => scope !== 'webhooks:read'),
     });
-    expect((await tenant.ask('GET', '/v1/stats', { token: ask403 })).status).toBe(403);
+    expect((await tenant.request('GET', '/v1/stats', { token: ask403 })).status).toBe(403);
     const token = await makeToken(service.database, {
       organization_id: tenant.organization,
       scopes: ['webhooks:read'],
     });
-    const { data } = (await tenant.ask('GET', '/v1/stats', { token })).body;
+    const { data } = (await tenant.request('GET', '/v1/stats', { token })).body;
     expect(data.totals).toMatchObject({ events: null, delivered: 3 });
     expect(data.events_by_type).toBeNull();
     expect(new Set(data.buckets.map(({ events }: { events: unknown }) => events))).toEqual(new Set([null]));
@@ -144,7 +144,7 @@ describe('GET /v1/stats', () => {
     const other = await newTenant(service);
     expect((await read(other)).totals).toMatchObject({ events: 0, delivered: 0, failed_attempts: 0 });
     expect((await read(other, { webhook_id: webhook.id })).totals.delivered).toBe(0);
-    const { status } = await other.ask('GET', `/v1/stats?organization_id=${tenant.organization}`);
+    const { status } = await other.request('GET', `/v1/stats?organization_id=${tenant.organization}`);
     expect(status).toBe(403);
   });
 
@@ -161,7 +161,7 @@ describe('GET /v1/stats', () => {
     ['a time it cannot read', 'to=yesterday', 'to'],
     ['an unknown parameter', 'limit=5', 'limit'],
   ])('refuses %s', async (_what, query, parameter) => {
-    const { status, body } = await tenant.ask('GET', `/v1/stats?${query}`);
+    const { status, body } = await tenant.request('GET', `/v1/stats?${query}`);
     expect([status, body.code]).toEqual([400, 'invalid_parameter']);
     expect(body.errors[0].parameter).toBe(parameter);
   });
@@ -174,14 +174,14 @@ describe('GET /v1/stats', () => {
     const fromMs = Date.now() - rangeMs - 1_000;
     const data = await read(tenant, { interval, from: at(fromMs) });
     expect([data.from, data.to]).toEqual([at(fromMs), at(fromMs + rangeMs)]);
-    const early = await tenant.ask('GET', `/v1/stats?interval=${interval}&from=${at(fromMs - 120_000)}`);
+    const early = await tenant.request('GET', `/v1/stats?interval=${interval}&from=${at(fromMs - 120_000)}`);
     expect(early.status).toBe(400);
   });
 
   it.each(['from=2026-01-02&to=2026-04-01', 'interval=minute&from=2026-11-01&to=2026-11-01T06:00:00Z'])(
     'accepts the longest range there is: %s',
     async (query) => {
-      expect((await tenant.ask('GET', `/v1/stats?${query}`)).status).toBe(200);
+      expect((await tenant.request('GET', `/v1/stats?${query}`)).status).toBe(200);
     },
   );
 });
@@ -206,7 +206,7 @@ describe('a token of one workspace', () => {
     await counted(bound, {}, { events: 1, delivered: 1 });
     await counted(bound, { webhook_id: here.id }, { delivered: 1 });
     expect((await read(bound, { webhook_id: wide.id })).totals.delivered).toBe(0);
-    expect((await bound.ask('GET', '/v1/stats?workspace_id=WS-there')).status).toBe(403);
+    expect((await bound.request('GET', '/v1/stats?workspace_id=WS-there')).status).toBe(403);
     await counted(tenant, { workspace_id: 'WS-there' }, { events: 1, delivered: 0 });
   });
 });
@@ -258,7 +258,7 @@ describe('a node that stops', () => {
     await first.stop();
     const env = { DATABASE_URL: first.databaseUrl, POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' };
     const second = await startTestService(env);
-    const { body } = await ask(`${second.publicUrl}/v1/stats?webhook_id=${webhook.id}`, {
+    const { body } = await sendRequest(`${second.publicUrl}/v1/stats?webhook_id=${webhook.id}`, {
       token: tenant.token,
     });
     expect(body.data.totals).toMatchObject({ delivered: 1, failed_attempts: 0, given_up: 0 });

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { UnsentBytes } from '../../src/http/unsent-bytes.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { readToEnd } from '../support/raw-http.js';
 import { startTailApp } from '../support/tail-app.js';
 import { eventually } from '../support/tenant.js';
@@ -15,7 +15,7 @@ test('a tail reads a small page, which counts as unsent until its client has rea
   const unsent = new UnsentBytes({ organizationBytesMax: large });
   const { url, nextRead, openTail } = await startTailApp({ unsent });
   const statusOf = async (organization: string) =>
-    (await ask(`${url}/large?organization_id=${organization}`)).status;
+    (await sendRequest(`${url}/large?organization_id=${organization}`)).status;
   const tail = await openTail('ORG-a');
   const read = await nextRead();
   expect(read.values.at(-1)).toBe(256 * 1024);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { newTokenText, type Scope, scopes, type Token } from '../../src/domain/token.js';
 import { markRevoked } from '../../src/storage/tokens.js';
-import { type ApiResponse, ask, event, record } from '../support/client.js';
+import { type ApiResponse, event, record, sendRequest } from '../support/client.js';
 import {
   type Example,
   exampleOf,
@@ -47,7 +47,7 @@ function send(
   token: string | undefined,
   example = exampleFor(operation),
 ): Promise<ApiResponse> {
-  return ask(urlOf(service.publicUrl, operation, example), {
+  return sendRequest(urlOf(service.publicUrl, operation, example), {
     ...{ method: operation.method, token },
     ...(example.body !== undefined && { body: example.body }),
   });
@@ -219,7 +219,7 @@ describe("another organization's event", () => {
     const foreign = foreignEvent!.id;
     const never = `${foreign.slice(0, -6)}000000`;
     const get = async (id: string) => {
-      const { status, headers, text } = await ask(`${service.publicUrl}/v1/events/${id}`, {
+      const { status, headers, text } = await sendRequest(`${service.publicUrl}/v1/events/${id}`, {
         ...{ token, headers: { 'x-request-id': 'the-same-request' } },
       });
       const kept = [...headers].filter(([name]) => name !== 'date');
@@ -227,7 +227,7 @@ describe("another organization's event", () => {
     };
     expect(await get(foreign)).toEqual(await get(never));
     const own = await makeToken(service.database, { organization_id: 'ORG-other' });
-    expect((await ask(`${service.publicUrl}/v1/events/${foreign}`, { token: own })).status).toBe(200);
+    expect((await sendRequest(`${service.publicUrl}/v1/events/${foreign}`, { token: own })).status).toBe(200);
   });
 
   it('is in none of our lists, whatever the query', async () => {
@@ -239,7 +239,7 @@ describe("another organization's event", () => {
       '&actor_id=USR-ada',
       '&order=asc',
     ]) {
-      const { body } = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme${filter}`, {
+      const { body } = await sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme${filter}`, {
         token,
       });
       expect(body.data).toEqual([]);
@@ -248,7 +248,8 @@ describe("another organization's event", () => {
 });
 
 describe('a token', () => {
-  const list = (token: string) => ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
+  const list = (token: string) =>
+    sendRequest(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
   const statusAt = async (token: string, ms: number) => {
     service.clock.stoppedAtMs = ms;
     try {
@@ -286,7 +287,9 @@ describe('a token', () => {
     ['no scheme', good],
     ['upper case', `Bearer ${good.toUpperCase()}`],
   ])('is refused with %s in the header', async (_name, authorization) => {
-    expectUnauthenticated(await ask(`${service.publicUrl}/v1/event-types`, { headers: { authorization } }));
+    expectUnauthenticated(
+      await sendRequest(`${service.publicUrl}/v1/event-types`, { headers: { authorization } }),
+    );
   });
 
   it.each([
@@ -294,13 +297,13 @@ describe('a token', () => {
     ['in basic authentication', `Basic ${Buffer.from(`x:${good}`).toString('base64')}`],
     ['followed by another', `Bearer ${good} ${good}`],
   ])('is refused %s, and the response shows how to send it', async (_name, authorization) => {
-    const { body } = await ask(`${service.publicUrl}/v1/event-types`, { headers: { authorization } });
+    const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { headers: { authorization } });
     expect(body.detail).toBe('Send an access token: Authorization: Bearer <token>.');
   });
 
   it('that does not start with pht_, such as the platform token, is refused with a note that says so', async () => {
     const detailFor = async (token: string) =>
-      (await ask(`${service.publicUrl}/v1/event-types`, { token })).body.detail;
+      (await sendRequest(`${service.publicUrl}/v1/event-types`, { token })).body.detail;
     const fault = 'The access token is malformed, unknown, expired or revoked.';
     expect(await detailFor(newTokenText())).toBe(fault);
     expect(await detailFor(platformToken)).toBe(
@@ -313,13 +316,15 @@ describe('a token', () => {
     ['one character too few', `Bearer ${platformToken.slice(1)}`],
     ['no scheme', platformToken],
   ])('of the platform is refused with %s in the header', async (_name, authorization) => {
-    expectUnauthenticated(await ask(`${service.platformUrl}/metrics`, { headers: { authorization } }));
+    expectUnauthenticated(
+      await sendRequest(`${service.platformUrl}/metrics`, { headers: { authorization } }),
+    );
   });
 
   it('is accepted whatever the case of the word Bearer', async () => {
     const token = await makeToken(service.database);
     for (const word of ['bearer', 'BEARER', 'Bearer  ']) {
-      const { status } = await ask(`${service.publicUrl}/v1/event-types`, {
+      const { status } = await sendRequest(`${service.publicUrl}/v1/event-types`, {
         headers: { authorization: `${word} ${token}` },
       });
       expect(status).toBe(200);
@@ -352,7 +357,7 @@ describe.each(named(platformOperations.filter(({ isOpen }) => !isOpen)))(
   (_name, operation) => {
     const ask401 = async (headers: Record<string, string>) => {
       const { body, ...rest } = exampleOf(operation);
-      const response = await ask(urlOf(service.platformUrl, operation, { ...rest, body }), {
+      const response = await sendRequest(urlOf(service.platformUrl, operation, { ...rest, body }), {
         ...{ method: operation.method, headers, body },
       });
       expectUnauthenticated(response);
@@ -367,7 +372,7 @@ describe.each(named(platformOperations.filter(({ isOpen }) => !isOpen)))(
     it('is 404 on the public listener, whatever the token', async () => {
       const { body, ...rest } = exampleOf(operation);
       for (const token of [undefined, platformToken, good]) {
-        const response = await ask(urlOf(service.publicUrl, operation, { ...rest, body }), {
+        const response = await sendRequest(urlOf(service.publicUrl, operation, { ...rest, body }), {
           ...{ method: operation.method, token, body },
         });
         expectProblem(response, 404, 'not_found');
@@ -387,7 +392,7 @@ describe('without a token', () => {
     const url = place
       .replace('public/', `${service.publicUrl}/`)
       .replace('platform/', `${service.platformUrl}/`);
-    expect((await ask(url)).status).toBe(200);
+    expect((await sendRequest(url)).status).toBe(200);
   });
 
   it('health needs none on either listener', () => {

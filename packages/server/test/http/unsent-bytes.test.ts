@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { limitUnsentBytes, UnsentBytes } from '../../src/http/unsent-bytes.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { appByOrganization } from '../support/limited-app.js';
 import { openSocket } from '../support/raw-http.js';
 import { eventually } from '../support/tenant.js';
@@ -25,7 +25,7 @@ app.get('/:organization/late', async (_request, reply) => {
 });
 app.addHook('onSend', async (request) => void (request.url.endsWith('/late') && app.server.emit('ready')));
 const url = await app.listen({ port: 0, host: '127.0.0.1' });
-const statusOf = async (organization: string) => (await ask(`${url}/${organization}`)).status;
+const statusOf = async (organization: string) => (await sendRequest(`${url}/${organization}`)).status;
 
 async function leaveUnread(organization: string) {
   const socket = await openSocket(url);
@@ -37,7 +37,7 @@ async function leaveUnread(organization: string) {
 
 test('large responses that nobody reads are limited for each organization and in total, until they are given up', async () => {
   const first = await leaveUnread('ORG-a');
-  const refused = await ask(`${url}/ORG-a`);
+  const refused = await sendRequest(`${url}/ORG-a`);
   expect([refused.status, refused.body.code]).toEqual([503, 'unavailable']);
   expect(refused.headers.get('retry-after')).toBe('1');
   expect(await statusOf('ORG-b')).toBe(200);

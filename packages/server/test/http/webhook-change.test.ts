@@ -9,7 +9,7 @@ const service = await sharedService();
 
 const pathOf = (webhook: { id: string }) => `/v1/webhooks/${webhook.id}`;
 const patch = (tenant: Tenant, webhook: { id: string }, body: unknown) =>
-  tenant.ask('PATCH', pathOf(webhook), { body });
+  tenant.request('PATCH', pathOf(webhook), { body });
 
 describe('PATCH url', () => {
   it('verifies the new URL and sends events there', async () => {
@@ -311,7 +311,7 @@ describe('DELETE', () => {
   it('is 204 without a body, then the webhook is 404 everywhere', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
-    const deleted = await tenant.ask('DELETE', pathOf(webhook));
+    const deleted = await tenant.request('DELETE', pathOf(webhook));
     expect([deleted.status, deleted.text]).toEqual([204, '']);
     for (const [method, path] of [
       ['DELETE', ''],
@@ -320,7 +320,7 @@ describe('DELETE', () => {
       ['GET', '/stats'],
       ['POST', '/verify'],
     ] as const) {
-      expect((await tenant.ask(method, `${pathOf(webhook)}${path}`)).status).toBe(404);
+      expect((await tenant.request(method, `${pathOf(webhook)}${path}`)).status).toBe(404);
     }
     expect(await tenant.data('GET', '/v1/webhooks')).toEqual([]);
   });
@@ -328,7 +328,7 @@ describe('DELETE', () => {
   it('stops new events at once', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
-    await tenant.ask('DELETE', pathOf(webhook));
+    await tenant.request('DELETE', pathOf(webhook));
     expect(await tenant.webhooksOf(await tenant.record())).toEqual([]);
   });
 
@@ -346,7 +346,7 @@ describe('DELETE', () => {
     const { receiver, webhook } = await tenant.connect(500);
     for (let recorded = 0; recorded < 3; recorded += 1) await tenant.record();
     await tenant.settled(webhook, 3);
-    expect((await tenant.ask('DELETE', pathOf(webhook))).status).toBe(204);
+    expect((await tenant.request('DELETE', pathOf(webhook))).status).toBe(204);
     await tenant.bringForward(webhook);
     await eventually(
       () => storedStatuses(tenant, webhook),
@@ -362,7 +362,7 @@ describe('DELETE', () => {
     const { receiver, webhook } = await tenant.connect(held.reply);
     await tenant.record();
     await receiver.deliveries.nth(1);
-    expect((await tenant.ask('DELETE', pathOf(webhook))).status).toBe(204);
+    expect((await tenant.request('DELETE', pathOf(webhook))).status).toBe(204);
     held.release(500);
     await eventually(
       () => storedStatuses(tenant, webhook),
@@ -378,9 +378,9 @@ describe('DELETE', () => {
     const reader = await newTenant(service, {
       ...{ organization_id: tenant.organization, scopes: ['events:read', 'webhooks:read'] },
     });
-    const { status, body } = await reader.ask('DELETE', pathOf(webhook));
+    const { status, body } = await reader.request('DELETE', pathOf(webhook));
     expect([status, body.code]).toEqual([403, 'insufficient_scope']);
-    expect((await tenant.ask('GET', pathOf(webhook))).status).toBe(200);
+    expect((await tenant.request('GET', pathOf(webhook))).status).toBe(200);
   });
 });
 

@@ -38,7 +38,7 @@ describe('POST /v1/webhooks', () => {
       },
     });
     expect(response.headers.get('location')).toBe(`/v1/webhooks/${response.body.data.id}`);
-    expect((await tenant.ask('GET', response.headers.get('location')!)).status).toBe(200);
+    expect((await tenant.request('GET', response.headers.get('location')!)).status).toBe(200);
   });
 
   it('accepts a workspace_id', async () => {
@@ -69,11 +69,11 @@ describe('POST /v1/webhooks', () => {
     const { webhook } = await tenant.connect();
     const path = `/v1/webhooks/${webhook.id}`;
     const later = [
-      await tenant.ask('GET', path),
-      await tenant.ask('GET', '/v1/webhooks'),
-      await tenant.ask('PATCH', path, { body: { event_types: ['invoice.*'] } }),
-      await tenant.ask('POST', `${path}/verify`),
-      await tenant.ask('POST', `${path}/test`, { body: { event_type: 'invoice.paid' } }),
+      await tenant.request('GET', path),
+      await tenant.request('GET', '/v1/webhooks'),
+      await tenant.request('PATCH', path, { body: { event_types: ['invoice.*'] } }),
+      await tenant.request('POST', `${path}/verify`),
+      await tenant.request('POST', `${path}/test`, { body: { event_type: 'invoice.paid' } }),
     ];
     for (const { status, text } of later) {
       expect([status, text.includes(webhook.secret), text.includes('"secret"')]).toEqual([200, false, false]);
@@ -150,7 +150,7 @@ describe('POST /v1/webhooks', () => {
   it('names every missing field', async () => {
     const tenant = await newTenant(service);
     for (const more of [{ body: {} }, {}]) {
-      const response = await tenant.ask('POST', '/v1/webhooks', more);
+      const response = await tenant.request('POST', '/v1/webhooks', more);
       expect(response.status).toBe(422);
       expect(faultsOf(response).map(([pointer]: [string]) => pointer)).toEqual([
         '/organization_id',
@@ -190,7 +190,7 @@ describe('POST /v1/webhooks', () => {
     const all = await tenant.data('GET', '/v1/webhooks');
     expect(all).toHaveLength(100);
 
-    expect((await tenant.ask('DELETE', `/v1/webhooks/${all[0].id}`)).status).toBe(204);
+    expect((await tenant.request('DELETE', `/v1/webhooks/${all[0].id}`)).status).toBe(204);
     expect((await tenant.create({ url: receiver.url })).status).toBe(201);
     const neighbour = await newTenant(service);
     expect((await neighbour.create({ url: receiver.url })).status).toBe(201);

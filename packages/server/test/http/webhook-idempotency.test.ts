@@ -58,7 +58,7 @@ describe('a POST with an Idempotency-Key', () => {
   it('rotates a secret once, and does not return it again', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
-    const rotate = () => tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, headers('key-1'));
+    const rotate = () => tenant.request('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, headers('key-1'));
     const { secret, ...rest } = (await rotate()).body.data;
     expect(secret).toMatch(/^whsec_/);
     expect((await rotate()).body.data).toEqual(rest);
@@ -75,13 +75,13 @@ describe('a POST with an Idempotency-Key', () => {
     const [delivery] = await tenant.settled(webhook);
     const path = `/v1/webhooks/${webhook.id}`;
     const redeliver = () =>
-      tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
+      tenant.request('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
     expect(comparable(await redeliver())).toEqual(comparable(await redeliver()));
     expect((await receiver.deliveries.nth(2)).envelope.id).toBe(delivery.event_id);
     await tenant.settled(webhook, 2);
 
     const body = { from: delivery.created_at, to: delivery.created_at };
-    const replay = () => tenant.ask('POST', `${path}/replay`, { body, ...headers('key-1') });
+    const replay = () => tenant.request('POST', `${path}/replay`, { body, ...headers('key-1') });
     const [one, other] = [await replay(), await replay()];
     expect(one.status).toBe(202);
     expect(comparable(other)).toEqual(comparable(one));
@@ -188,7 +188,7 @@ describe('a POST with an Idempotency-Key', () => {
     const [delivery] = await tenant.settled(webhook);
     const path = `/v1/webhooks/${webhook.id}`;
     const redeliver = () =>
-      tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
+      tenant.request('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
     await tenant.data('PATCH', path, { status: 'disabled' });
     expect((await redeliver()).status).toBe(409);
     await tenant.data('PATCH', path, { status: 'active' });
@@ -212,7 +212,7 @@ describe('a POST with an Idempotency-Key', () => {
     const tenant = await newTenant(service);
     for (const bytes of [5, 250, 1_500, 6_000]) {
       const id = randomBytes(bytes).toString('hex');
-      const response = await tenant.ask('POST', `/v1/webhooks/${id}/verify`, headers('key-1'));
+      const response = await tenant.request('POST', `/v1/webhooks/${id}/verify`, headers('key-1'));
       expect([response.status, response.body.code]).toEqual([404, 'not_found']);
     }
   });
@@ -232,7 +232,7 @@ describe('a POST with an Idempotency-Key', () => {
     const { webhook: one } = await tenant.connect();
     const { webhook: other } = await tenant.connect();
     const post = async (path: string) => {
-      const { status, body } = await tenant.ask('POST', path, headers('key-1'));
+      const { status, body } = await tenant.request('POST', path, headers('key-1'));
       return [status, body.data.id];
     };
     expect(await post(`/v1/webhooks/${one.id}/verify`)).toEqual([200, one.id]);
@@ -302,7 +302,7 @@ describe('a POST with an Idempotency-Key', () => {
 
   it('that is not valid is reported together with all other faults of the request', async () => {
     const tenant = await newTenant(service);
-    const { status, body } = await tenant.ask('POST', '/v1/webhooks?x=1', {
+    const { status, body } = await tenant.request('POST', '/v1/webhooks?x=1', {
       body: { organization_id: tenant.organization, url: 'nowhere', event_types: [] },
       ...headers('with space'),
     });
@@ -327,7 +327,10 @@ describe('an Idempotency-Key', () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const test = (event_type: string) =>
-      tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body: { event_type }, ...headers('key-1') });
+      tenant.request('POST', `/v1/webhooks/${webhook.id}/test`, {
+        body: { event_type },
+        ...headers('key-1'),
+      });
     const [one, other] = [await test('invoice.paid'), await test('task.created')];
     expect([one.status, other.status]).toEqual([200, 200]);
     expect(other.body.data.id).not.toBe(one.body.data.id);

@@ -13,7 +13,7 @@ async function withWebhooks(count: number): Promise<{ tenant: Tenant; ids: strin
   return { tenant, ids };
 }
 
-const list = (tenant: Tenant, query = '') => tenant.ask('GET', `/v1/webhooks${query}`);
+const list = (tenant: Tenant, query = '') => tenant.request('GET', `/v1/webhooks${query}`);
 const idsOf = (webhooks: { id: string }[]) => webhooks.map(({ id }) => id);
 
 describe('GET /v1/webhooks', () => {
@@ -122,7 +122,7 @@ describe('GET /v1/webhooks', () => {
 describe('GET /v1/webhooks/{id}', () => {
   it('returns the webhook as the list does', async () => {
     const { tenant, ids } = await withWebhooks(1);
-    const { status, body } = await tenant.ask('GET', `/v1/webhooks/${ids[0]}`);
+    const { status, body } = await tenant.request('GET', `/v1/webhooks/${ids[0]}`);
     expect(status).toBe(200);
     expect(body).toEqual({ data: (await list(tenant)).body.data[0] });
   });

@@ -22,7 +22,7 @@ const old = 'the-first-secret-of-this-webhook';
 const hourMs = 3_600_000;
 
 const rotate = (tenant: Tenant, webhook: { id: string }, body?: unknown) =>
-  tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, body === undefined ? {} : { body });
+  tenant.request('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, body === undefined ? {} : { body });
 
 async function rotated(body?: unknown) {
   const tenant = await newTenant(service);
@@ -53,7 +53,7 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     expect(response.status).toBe(200);
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const { secret: _shown, ...rest } = response.body.data;
-    const read = await tenant.ask('GET', `/v1/webhooks/${webhook.id}`);
+    const read = await tenant.request('GET', `/v1/webhooks/${webhook.id}`);
     expect(rest).toEqual(read.body.data);
     expect(read.text).not.toContain(secret);
   });
@@ -199,7 +199,7 @@ describe('a secret', () => {
       const { receiver, webhook } = await tenant.connect();
       for (const { status, body } of [
         await tenant.create({ url: receiver.url, secret }),
-        await tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, { body: { secret } }),
+        await tenant.request('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, { body: { secret } }),
       ]) {
         expect(status).toBe(422);
         expect(body.errors).toMatchObject([{ pointer: '/secret', code: 'not_standard_base64' }]);
@@ -224,7 +224,7 @@ describe('a secret', () => {
     );
     const given = 'given-secret-nobody-may-read';
     const webhook = await tenant.webhook(receiver, { secret: given });
-    const rotation = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, {
+    const rotation = await tenant.request('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, {
       headers: { 'idempotency-key': 'rotate-one' },
     });
     const stored = await everything(service.database);
@@ -256,7 +256,7 @@ describe('a secret', () => {
    where id = $2`,
       values: [mine.id, other.id],
     });
-    const { status } = await tenant.ask('POST', `/v1/webhooks/${other.id}/test`, {
+    const { status } = await tenant.request('POST', `/v1/webhooks/${other.id}/test`, {
       body: { event_type: 'invoice.paid' },
     });
     expect(status).toBe(500);
@@ -285,7 +285,7 @@ describe('POSTHORN_SECRET_KEY', () => {
     const request = await receiver.deliveries.nth(1);
     expect(request.headers['x-service-signature']).toBe(hex(old, request));
     const { receiver: newer } = await during.connect(200, { secret: 'made-under-the-new-key' });
-    const { status } = await during.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, {
+    const { status } = await during.request('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, {
       body: { secret: 'rotated-under-the-new-key', grace: '0s' },
     });
     expect(status).toBe(200);

@@ -7,7 +7,7 @@ import { newTenant, type Tenant } from '../support/tenant.js';
 const service = await sharedService();
 
 const patch = (tenant: Tenant, webhook: { id: string }, body: unknown) =>
-  tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body });
+  tenant.request('PATCH', `/v1/webhooks/${webhook.id}`, { body });
 const read = (tenant: Tenant, webhook: { id: string }) => tenant.data('GET', `/v1/webhooks/${webhook.id}`);
 const value = 'Bearer very secret value';
 
@@ -119,7 +119,7 @@ describe.concurrent('headers', () => {
     const wire = { authorization: value, 'x-~tenant': 'a b' };
     expect(receiver.verifications.last.headers).toMatchObject(wire);
     expect(await sent(tenant, receiver)).toMatchObject(wire);
-    const receipt = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, {
+    const receipt = await tenant.request('POST', `/v1/webhooks/${webhook.id}/test`, {
       body: { event_type: 'invoice.paid' },
     });
     expect(receiver.deliveries.last.headers).toMatchObject(wire);

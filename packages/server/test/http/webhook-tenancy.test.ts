@@ -62,7 +62,7 @@ beforeAll(async () => {
 /** All that a stranger can see of a response, without the ids that were in the request. */
 async function seen(tenant: Tenant, [method, path, body]: (typeof routes)[number], ids: Ids) {
   const filled = path.replace(/\{(\w+)\}/g, (_, kind: keyof Ids) => ids[kind]);
-  const { status, headers, text } = await tenant.ask(method, filled, {
+  const { status, headers, text } = await tenant.request(method, filled, {
     headers: { 'x-request-id': 'the-same-request' },
     ...(body !== undefined && { body }),
   });
@@ -103,8 +103,8 @@ describe('refused requests', () => {
     expect((await owner.data('GET', `${path}/deliveries`)).map(({ id }: { id: string }) => id)).toEqual([
       theirs.delivery,
     ]);
-    expect((await owner.ask('GET', `${path}/deliveries/${theirs.delivery}`)).status).toBe(200);
-    expect((await owner.ask('GET', `${path}/replays/${theirs.replay}`)).status).toBe(200);
+    expect((await owner.request('GET', `${path}/deliveries/${theirs.delivery}`)).status).toBe(200);
+    expect((await owner.request('GET', `${path}/replays/${theirs.replay}`)).status).toBe(200);
     expect(await owner.webhooksOf(await owner.record({ workspace_id: 'WS-1' }))).toEqual([theirs.webhook]);
   });
 });
@@ -121,6 +121,6 @@ describe("a workspace's token", () => {
       expect([200, 202, 204, 409], `${route[0]} ${route[1]}: ${text}`).toContain(status);
     }
     const wide = await owner.webhook(await startReceiver());
-    expect((await colleague.ask('GET', `/v1/webhooks/${wide.id}`)).status).toBe(404);
+    expect((await colleague.request('GET', `/v1/webhooks/${wide.id}`)).status).toBe(404);
   });
 });

@@ -11,7 +11,7 @@ const service = await startTestService();
 const hasty = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: '1s' });
 
 const test = (tenant: Tenant, webhook: { id: string }, event_type: unknown = 'invoice.paid') =>
-  tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body: { event_type } });
+  tenant.request('POST', `/v1/webhooks/${webhook.id}/test`, { body: { event_type } });
 
 describe('POST /v1/webhooks/{id}/test', () => {
   it('returns exactly the fields of the contract', async () => {
@@ -142,8 +142,8 @@ describe('POST /v1/webhooks/{id}/test', () => {
     expect((await tenant.events()).map(({ id }) => id)).toEqual([event.id]);
     expect((await tenant.settled(webhook)).map((delivery) => delivery.event_id)).toEqual([event.id]);
     for (const { id, event_id } of receipts) {
-      expect((await tenant.ask('GET', `/v1/events/${event_id}`)).status).toBe(404);
-      expect((await tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`)).status).toBe(404);
+      expect((await tenant.request('GET', `/v1/events/${event_id}`)).status).toBe(404);
+      expect((await tenant.request('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`)).status).toBe(404);
     }
     expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}/stats`)).toMatchObject({
       ...{ success: 1, failed: 0, pending: 0 },
@@ -176,7 +176,7 @@ describe('POST /v1/webhooks/{id}/test', () => {
   ])('is 422 for %s', async (_name, body, pointer) => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
-    const response = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body });
+    const response = await tenant.request('POST', `/v1/webhooks/${webhook.id}/test`, { body });
     expect([
       response.status,
       response.body.errors?.map((fault: { pointer: string }) => fault.pointer),

@@ -142,7 +142,7 @@ describe('the verification request', () => {
     for (const status of [200, 500]) {
       const { tenant, receiver } = await createWith(status);
       const { id } = receiver.verifications.last.envelope;
-      expect((await tenant.ask('GET', `/v1/events/${id}`)).status).toBe(404);
+      expect((await tenant.request('GET', `/v1/events/${id}`)).status).toBe(404);
       const listed = await tenant.events();
       expect(listed.map((event) => event.id)).not.toContain(id);
       expect(listed.map((event) => event.type)).not.toContain('webhook.verification');
@@ -289,7 +289,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
   it('tries again and returns the webhook, active if it succeeded', async () => {
     const { tenant, receiver, webhook } = await createWith(500);
     receiver.onVerification = 200;
-    const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const { status, body } = await tenant.request('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect(status).toBe(200);
     expect(body.data).toEqual({
       ...webhook,
@@ -303,7 +303,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
 
   it('returns 200 with the unverified webhook if it failed', async () => {
     const { tenant, webhook } = await createWith(500);
-    const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const { status, body } = await tenant.request('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect([status, body.data.status]).toEqual([200, 'unverified']);
   });
 
@@ -339,7 +339,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
       text: 'update posthorn.webhooks set secret = $2 where id = $1',
       values: [webhook.id, new SecretBox([Buffer.alloc(32, 9)]).seal(secret, webhook.id)],
     });
-    const response = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const response = await tenant.request('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect([response.status, response.body.detail]).toEqual([503, expect.stringContaining('rotate-secret')]);
   });
 
@@ -353,7 +353,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
   it('is 409 for a disabled webhook, which PATCH activates', async () => {
     const { tenant, webhook } = await createWith(200);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
-    const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const { status, body } = await tenant.request('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect([status, body.code]).toEqual([409, 'webhook_not_active']);
   });
 
@@ -361,7 +361,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     const { tenant, receiver, webhook } = await createWith(200);
     const held = new Held();
     receiver.onVerification = held.reply;
-    const verifying = tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const verifying = tenant.request('POST', `/v1/webhooks/${webhook.id}/verify`);
     await receiver.verifications.nth(2);
     await tenant.data('DELETE', `/v1/webhooks/${webhook.id}`);
     held.release(200);
@@ -372,7 +372,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     const { tenant, receiver, webhook } = await createWith(200);
     const held = new Held();
     receiver.onVerification = held.reply;
-    const verifying = tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const verifying = tenant.request('POST', `/v1/webhooks/${webhook.id}/verify`);
     await receiver.verifications.nth(2);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
     held.release(200);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { afterFile } from '../support/cleanup.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import {
   alerts,
   metricsIn,
@@ -23,7 +23,7 @@ if (!promtool || !prometheus)
   console.warn('promtool or prometheus is not installed (Debian: prometheus): alert rules are not evaluated');
 
 const service = await startTestService();
-const metrics = (await ask(`${service.platformUrl}/metrics`, { token: platformToken })).text;
+const metrics = (await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken })).text;
 const exposed = [...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
 
 /** Exposed only by a node that has several processes, or a read replica; `processes` and `read-replica` test them. */
@@ -95,7 +95,7 @@ describe.runIf(prometheus)('Prometheus', () => {
   });
 
   const evaluate = async (query: string) => {
-    const { status, body } = await ask(`${url}/api/v1/query?query=${encodeURIComponent(query)}`);
+    const { status, body } = await sendRequest(`${url}/api/v1/query?query=${encodeURIComponent(query)}`);
     expect(status, JSON.stringify(body)).toBe(200);
     return body.data.result as { value: [number, string] }[];
   };
@@ -114,7 +114,7 @@ describe.runIf(prometheus)('Prometheus', () => {
   });
 
   it('reports no alert while everything works', async () => {
-    const { body } = await ask(`${url}/api/v1/alerts`);
+    const { body } = await sendRequest(`${url}/api/v1/alerts`);
     const critical = body.data.alerts.filter(
       ({ labels }: { labels: { severity: string } }) => labels.severity === 'critical',
     );
@@ -165,7 +165,7 @@ async function startPrometheus({ platformUrl }: TestService): Promise<string> {
   const scrapes = encodeURIComponent('count_over_time(up[1m])');
   await eventually(
     () =>
-      ask(`${url}/api/v1/query?query=${scrapes}`).then(
+      sendRequest(`${url}/api/v1/query?query=${scrapes}`).then(
         ({ body }) => body?.data.result[0]?.value[1] ?? 0,
         () => 0,
       ),

@@ -18,7 +18,7 @@ import { countEvents } from '../../src/storage/event-counts.js';
 import { batchOf, recordBatch } from '../../src/storage/recording.js';
 import { readRelocation, writeCell } from '../../src/storage/relocations.js';
 import { noRoom } from '../../src/storage/room.js';
-import { ask, event, record } from '../support/client.js';
+import { event, record, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { setLimits } from '../support/limits.js';
@@ -47,7 +47,7 @@ const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] 
 /** An organization in a cell, with a token of that cell. */
 async function tenantOf(cell = east): Promise<Tenant> {
   const organization_id = `ORG-${randomBytes(6).toString('hex')}`;
-  const made = await ask(`${cell.platformUrl}/platform/tokens`, {
+  const made = await sendRequest(`${cell.platformUrl}/platform/tokens`, {
     ...{ method: 'POST', token: platformToken, body: { organization_id, scopes } },
   });
   return new Tenant(cell, organization_id, made.body.data.token);
@@ -74,7 +74,7 @@ function inWest(tenant: Tenant): Tenant {
 }
 
 const attemptsOf = async (service: TestService) => {
-  const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+  const { text } = await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
   const lines = text.split('\n').filter((line) => line.startsWith('posthorn_delivery_attempts_total'));
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 };

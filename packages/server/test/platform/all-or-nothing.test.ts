@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/event.js';
 import { recordEvents } from '../../src/platform/record-events.js';
-import { ask, event } from '../support/client.js';
+import { event, sendRequest } from '../support/client.js';
 import { deliveriesOf } from '../support/deliveries.js';
 import { platformToken, sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -41,7 +41,11 @@ async function byTypeScript(client: pg.Client): Promise<string> {
 }
 
 const post = () =>
-  ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body: paid() });
+  sendRequest(`${service.platformUrl}/platform/events`, {
+    method: 'POST',
+    token: platformToken,
+    body: paid(),
+  });
 
 async function byListener(): Promise<string> {
   const { status, text, body } = await post();

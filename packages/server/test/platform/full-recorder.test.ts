@@ -13,7 +13,7 @@ import type { Database } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
 import { GuessLimit } from '../../src/web/guess-limit.js';
 import { Metrics } from '../../src/web/metrics.js';
-import { ask, batch, event } from '../support/client.js';
+import { batch, event, sendRequest } from '../support/client.js';
 import { eventually } from '../support/tenant.js';
 
 const token = 'platform-token-of-the-tests';
@@ -42,7 +42,7 @@ afterAll(() => app.close());
 
 const post = (body: unknown) => {
   const { port } = app.server.address() as AddressInfo;
-  return ask(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
+  return sendRequest(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
 };
 
 /** A request that has sent only the start of its body. */

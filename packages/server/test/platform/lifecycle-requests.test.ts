@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ask, record } from '../support/client.js';
+import { record, sendRequest } from '../support/client.js';
 import { actor, moveBody, Platform, resources } from '../support/lifecycle.js';
 import { readOperations } from '../support/operations.js';
 import { platformToken, sharedService } from '../support/service.js';
@@ -45,7 +45,7 @@ describe('a creation', () => {
   });
 
   test('as NDJSON, which only events support, is 415', async () => {
-    const response = await ask(`${service.platformUrl}/platform/service-lines`, {
+    const response = await sendRequest(`${service.platformUrl}/platform/service-lines`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/x-ndjson' } },
       raw: `${JSON.stringify({ organization_id: tenant.organization, actor })}\n`,
     });
@@ -62,7 +62,7 @@ describe('a creation', () => {
   });
 
   test('with a number that would lose digits is 422', async () => {
-    const response = await ask(`${service.platformUrl}/platform/invoices`, {
+    const response = await sendRequest(`${service.platformUrl}/platform/invoices`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":9007199254740993}`,
     });
@@ -70,7 +70,7 @@ describe('a creation', () => {
   });
 
   test('with a number that is too large is 422', async () => {
-    const response = await ask(`${service.platformUrl}/platform/invoices`, {
+    const response = await sendRequest(`${service.platformUrl}/platform/invoices`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":1e400}`,
     });
@@ -199,6 +199,10 @@ test('the OpenAPI document of the listener has every creation, move and resource
 test('lifecycles are not on the public listener, and nothing works without the platform token', async () => {
   const options = { method: 'POST', body: moveBody(resources[0]![1], 'activate') };
   const path = '/platform/service-lines/LIN-1/activate';
-  expect((await ask(`${service.publicUrl}${path}`, { ...options, token: tenant.token })).status).toBe(404);
-  expect((await ask(`${service.platformUrl}${path}`, { ...options, token: tenant.token })).status).toBe(401);
+  expect((await sendRequest(`${service.publicUrl}${path}`, { ...options, token: tenant.token })).status).toBe(
+    404,
+  );
+  expect(
+    (await sendRequest(`${service.platformUrl}${path}`, { ...options, token: tenant.token })).status,
+  ).toBe(401);
 });

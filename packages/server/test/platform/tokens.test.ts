@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type Ask, ask } from '../support/client.js';
+import { type RequestOptions, sendRequest } from '../support/client.js';
 import { makeToken, platformToken, sharedService, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
 const service = await sharedService();
 
-const platform = (method: string, path: string, more: Omit<Ask, 'method'> = {}) =>
-  ask(`${service.platformUrl}/platform${path}`, { method, token: platformToken, ...more });
+const platform = (method: string, path: string, more: Omit<RequestOptions, 'method'> = {}) =>
+  sendRequest(`${service.platformUrl}/platform${path}`, { method, token: platformToken, ...more });
 const create = (body: unknown) => platform('POST', '/tokens', { body });
-const whoAmI = (token: string) => ask(`${service.publicUrl}/v1/token`, { token });
+const whoAmI = (token: string) => sendRequest(`${service.publicUrl}/v1/token`, { token });
 
 /** An organization's entries, newest first. */
 async function auditOf(organization: string) {
@@ -16,7 +16,7 @@ async function auditOf(organization: string) {
     organization_id: organization,
     scopes: ['audit:read'],
   });
-  return (await ask(`${service.publicUrl}/v1/audit-logs`, { token })).body.data;
+  return (await sendRequest(`${service.publicUrl}/v1/audit-logs`, { token })).body.data;
 }
 
 describe('GET /v1/token', () => {
@@ -41,10 +41,10 @@ describe('GET /v1/token', () => {
   });
 
   it('needs a token, and takes no parameter', async () => {
-    const { status, headers } = await ask(`${service.publicUrl}/v1/token`);
+    const { status, headers } = await sendRequest(`${service.publicUrl}/v1/token`);
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     const token = await makeToken(service.database);
-    expect((await ask(`${service.publicUrl}/v1/token?x=1`, { token })).status).toBe(400);
+    expect((await sendRequest(`${service.publicUrl}/v1/token?x=1`, { token })).status).toBe(400);
   });
 });
 
@@ -118,10 +118,15 @@ describe('POST /platform/tokens', () => {
     const options = { method: 'POST', body: { organization_id: 'ORG-new' } };
     const token = await makeToken(service.database);
     for (const given of [undefined, token]) {
-      const { status } = await ask(`${service.platformUrl}/platform/tokens`, { ...options, token: given });
+      const { status } = await sendRequest(`${service.platformUrl}/platform/tokens`, {
+        ...options,
+        token: given,
+      });
       expect(status).toBe(401);
     }
-    expect((await ask(`${service.publicUrl}/platform/tokens`, { ...options, token })).status).toBe(404);
+    expect((await sendRequest(`${service.publicUrl}/platform/tokens`, { ...options, token })).status).toBe(
+      404,
+    );
   });
 
   it('leaves token.created in the audit log, without the token', async () => {
@@ -243,13 +248,15 @@ describe('POST /platform/portal-sessions', () => {
   it('acts for its organization only', async () => {
     const other = await newTenant(service);
     const { token } = (await open({})).body.data;
-    const { status } = await other.ask('GET', `/v1/events?organization_id=${other.organization}`, { token });
+    const { status } = await other.request('GET', `/v1/events?organization_id=${other.organization}`, {
+      token,
+    });
     expect(status).toBe(403);
   });
 
   it('begins the link with POSTHORN_PUBLIC_URL', async () => {
     const branded = await startTestService({ POSTHORN_PUBLIC_URL: 'https://hooks.example.com/' });
-    const { body } = await ask(`${branded.platformUrl}/platform/portal-sessions`, {
+    const { body } = await sendRequest(`${branded.platformUrl}/platform/portal-sessions`, {
       ...{ method: 'POST', token: platformToken, body: { organization_id: 'ORG-portal' } },
     });
     expect(body.data.url).toBe(`https://hooks.example.com/console#token=${body.data.token}`);

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { createListener } from '../../src/web/listener.js';
 import { afterFile } from '../support/cleanup.js';
-import { type ApiResponse, ask, event } from '../support/client.js';
+import { type ApiResponse, event, sendRequest } from '../support/client.js';
 import { openSocket } from '../support/raw-http.js';
 import { startReceiver } from '../support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
@@ -14,11 +14,11 @@ const service = await startTestService();
 const token = await makeToken(service.database);
 
 const create = (raw: string) =>
-  ask(`${service.publicUrl}/v1/webhooks`, {
+  sendRequest(`${service.publicUrl}/v1/webhooks`, {
     ...{ method: 'POST', token, raw, headers: { 'content-type': 'application/json' } },
   });
 const post = (raw: string) =>
-  ask(`${service.platformUrl}/platform/events`, {
+  sendRequest(`${service.platformUrl}/platform/events`, {
     ...{ method: 'POST', token: platformToken, raw, headers: { 'content-type': 'application/json' } },
   });
 
@@ -46,7 +46,7 @@ describe('JSON that is nested as deep as a body can be', () => {
     const { payload: _, ...rest } = event();
     const around = await post(`{"payload":{"a":${deep}},${JSON.stringify(rest).slice(1)}`);
     expect([201, 400, 422], around.text.slice(0, 500)).toContain(around.status);
-    expect((await ask(`${service.platformUrl}/readyz`)).status).toBe(200);
+    expect((await sendRequest(`${service.platformUrl}/readyz`)).status).toBe(200);
   });
 });
 
@@ -80,10 +80,10 @@ describe('text that makes a careless regular expression backtrack', () => {
   it('is refused at once in headers and query strings', async () => {
     const text = `${' '.repeat(6_000)}x`;
     const headers = { authorization: `Bearer${text}`, 'x-request-id': 'a'.repeat(6_000) };
-    expect((await ask(`${service.publicUrl}/v1/events`, { headers })).status).toBe(401);
+    expect((await sendRequest(`${service.publicUrl}/v1/events`, { headers })).status).toBe(401);
     for (const name of ['from', 'cursor', 'type', 'limit']) {
       const query = new URLSearchParams({ organization_id: 'ORG-acme', [name]: '1'.repeat(12_000) });
-      const { status } = await ask(`${service.publicUrl}/v1/events?${query}`, { token });
+      const { status } = await sendRequest(`${service.publicUrl}/v1/events?${query}`, { token });
       expect([200, 400]).toContain(status);
     }
   });
@@ -139,7 +139,9 @@ it('readiness checks need no token, so all of them together use at most one conn
       if (isCheck) running -= 1;
     }
   });
-  const responses = await Promise.all(Array.from({ length: 50 }, () => ask(`${service.publicUrl}/readyz`)));
+  const responses = await Promise.all(
+    Array.from({ length: 50 }, () => sendRequest(`${service.publicUrl}/readyz`)),
+  );
   expect(responses.every(({ status }) => status === 200)).toBe(true);
   expect(most).toBe(1);
 });
@@ -196,14 +198,14 @@ describe('something too large', () => {
   it('is refused as an idempotency key, and is nothing that exists as an id', async () => {
     const headers = { 'idempotency-key': 'x'.repeat(256), 'content-type': 'application/json' };
     const raw = JSON.stringify({ organization_id: 'ORG-acme', url: 'https://a.test/', event_types: ['*'] });
-    const keyed = await ask(`${service.publicUrl}/v1/webhooks`, {
+    const keyed = await sendRequest(`${service.publicUrl}/v1/webhooks`, {
       method: 'POST',
       token,
       raw,
       headers,
     });
     expect(keyed.status).toBe(400);
-    const { status } = await ask(`${service.publicUrl}/v1/events/${'x'.repeat(12_000)}`, { token });
+    const { status } = await sendRequest(`${service.publicUrl}/v1/events/${'x'.repeat(12_000)}`, { token });
     expect(status).toBe(404);
   });
 });
@@ -262,12 +264,12 @@ describe('a line break in a stored field', () => {
     const tenant = await newTenant(service);
     expect((await tenant.create({ url: 'https://a.invalid/', ...fields })).status).toBe(422);
     const { id } = (await tenant.create({ url: 'https://a.invalid/' })).body.data;
-    const changed = await tenant.ask('PATCH', `/v1/webhooks/${id}`, { body: fields });
+    const changed = await tenant.request('PATCH', `/v1/webhooks/${id}`, { body: fields });
     expect(changed.status).toBe(422);
     if ('secret' in fields)
-      expect((await tenant.ask('POST', `/v1/webhooks/${id}/rotate-secret`, { body: fields })).status).toBe(
-        422,
-      );
+      expect(
+        (await tenant.request('POST', `/v1/webhooks/${id}/rotate-secret`, { body: fields })).status,
+      ).toBe(422);
   });
 
   it('that is encoded in a URL, or stands in a text that is never sent, adds nothing to any request', async () => {
@@ -277,8 +279,12 @@ describe('a line break in a stored field', () => {
     const { status, headers, body } = await tenant.create({ url, headers: { 'X-Own': 'own' } });
     expect([status, headers.has('x-injected')]).toEqual([201, false]);
     const described = { description: injected };
-    expect((await tenant.ask('PATCH', `/v1/webhooks/${body.data.id}`, { body: described })).status).toBe(200);
-    await tenant.ask('POST', `/v1/webhooks/${body.data.id}/test`, { body: { event_type: 'invoice.paid' } });
+    expect((await tenant.request('PATCH', `/v1/webhooks/${body.data.id}`, { body: described })).status).toBe(
+      200,
+    );
+    await tenant.request('POST', `/v1/webhooks/${body.data.id}/test`, {
+      body: { event_type: 'invoice.paid' },
+    });
     for (const sent of [...receiver.verifications.all, ...receiver.deliveries.all]) {
       expect(sent.headers).not.toHaveProperty('x-injected');
       expect(sent.headers['x-own']).toBe('own');
@@ -287,7 +293,7 @@ describe('a line break in a stored field', () => {
   });
 
   it('in a request id is not sent back', async () => {
-    const { headers } = await ask(`${service.publicUrl}/healthz`, {
+    const { headers } = await sendRequest(`${service.publicUrl}/healthz`, {
       headers: { 'x-request-id': 'a b\tc: d' },
     });
     expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{8,128}$/);
@@ -302,7 +308,7 @@ it('a header that is named like a part of JavaScript is shown like any other', a
     '"headers":{"__proto__":"a","constructor":"b"}',
   );
   const more = { raw, headers: { 'content-type': 'application/json' } };
-  const { body } = await tenant.ask('POST', '/v1/webhooks', more);
+  const { body } = await tenant.request('POST', '/v1/webhooks', more);
   expect(Object.keys(body.data.headers)).toEqual(['__proto__', 'constructor']);
   const receipt = await tenant.data('POST', `/v1/webhooks/${body.data.id}/test`, {
     event_type: 'invoice.paid',

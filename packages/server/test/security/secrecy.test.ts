@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { Log } from '../support/log.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
@@ -23,7 +23,7 @@ const responses: string[] = [];
 
 /** Sends a request and keeps everything that comes back. */
 async function send(method: string, path: string, body?: unknown) {
-  const response = await tenant.ask(method, path, body === undefined ? {} : { body });
+  const response = await tenant.request(method, path, body === undefined ? {} : { body });
   responses.push(JSON.stringify([...response.headers]), response.text);
   return response;
 }
@@ -44,7 +44,7 @@ const shownOnce = await (async () => {
   });
   responses.push(
     (
-      await tenant.ask('POST', '/v1/webhooks', {
+      await tenant.request('POST', '/v1/webhooks', {
         raw: `{"secret":"${secret}`,
         headers: { 'content-type': 'application/json' },
       })
@@ -57,11 +57,11 @@ const shownOnce = await (async () => {
   await send('POST', `/v1/webhooks/${id}/test`, { event_type: 'invoice.paid' });
   await send('POST', `/v1/webhooks/${id}/rotate-secret`, { secret: rotated });
   await send('POST', `/v1/webhooks/${id}/verify`);
-  const { data } = (await tenant.ask('POST', `/v1/webhooks/${id}/rotate-secret`, { body: {} })).body;
+  const { data } = (await tenant.request('POST', `/v1/webhooks/${id}/rotate-secret`, { body: {} })).body;
   // The response with a generated secret is not kept for the requests that repeat its key.
   const keyed = { body: tenant.creation({ url: receiver.url }), headers: { 'idempotency-key': 'planted' } };
-  const first = await tenant.ask('POST', '/v1/webhooks', keyed);
-  const again = await tenant.ask('POST', '/v1/webhooks', keyed);
+  const first = await tenant.request('POST', '/v1/webhooks', keyed);
+  const again = await tenant.request('POST', '/v1/webhooks', keyed);
   expect([again.status, again.body.data.id]).toEqual([201, first.body.data.id]);
   responses.push(again.text);
   for (const path of [
@@ -78,7 +78,7 @@ const shownOnce = await (async () => {
   await send('GET', `/v1/webhooks/${id}/deliveries/${delivery.id}`);
   const issue = async (path: string) => {
     const body = { organization_id: tenant.organization };
-    const response = await ask(`${service.platformUrl}/platform/${path}`, {
+    const response = await sendRequest(`${service.platformUrl}/platform/${path}`, {
       method: 'POST',
       token: platformToken,
       body,
@@ -111,7 +111,7 @@ it('no secret or token appears in a response, an error or the console', () => {
 });
 
 it('no secret, token, payload, query string or id appears in the metrics', async () => {
-  const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+  const { text } = await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
   expect(text).toContain('posthorn_delivery_attempts_total');
   for (const [name, value] of Object.entries({ ...secrets, payload, query }))
     expect(text, name).not.toContain(value);

@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { directoryForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
 import { findBinaries } from '../../src/storage/embedded/binaries.js';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/storage/embedded/embedded.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import {
   copyOf,
@@ -249,7 +249,7 @@ describe('after a crash', () => {
 describe('next to a running service', () => {
   let service: Awaited<ReturnType<typeof serve>>;
   const isReady = async () =>
-    (await ask(`${service.publicUrl}/readyz`).catch(() => undefined))?.status === 200;
+    (await sendRequest(`${service.publicUrl}/readyz`).catch(() => undefined))?.status === 200;
   beforeAll(async () => {
     service = await serve({ POSTHORN_DATA_DIR: directory, POSTHORN_RATE_LIMIT_READS: '0' });
   });
@@ -277,7 +277,7 @@ describe('next to a running service', () => {
     const { code, stdout } = await createToken(directory, 'ORG-beside');
     expect(code).toBe(0);
     const url = `${service.publicUrl}/v1/events?organization_id=ORG-beside`;
-    expect((await ask(url, { token: stdout.trim() })).status).toBe(200);
+    expect((await sendRequest(url, { token: stdout.trim() })).status).toBe(200);
     expect(await serverPid(directory)).toBe(server);
   });
 
@@ -288,7 +288,7 @@ describe('next to a running service', () => {
     let killed: number | undefined;
     const readUntilRestarted = async () => {
       for (;;) {
-        const { status } = await ask(url, { token });
+        const { status } = await sendRequest(url, { token });
         statuses.add(status);
         const server = await serverPid(directory);
         if (killed !== undefined && server !== undefined && server !== killed && status === 200) return;

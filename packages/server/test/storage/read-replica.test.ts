@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { ReadReplica } from '../../src/storage/read-replica.js';
-import { ask } from '../support/client.js';
+import { sendRequest } from '../support/client.js';
 import { Log } from '../support/log.js';
 import { ReplicatedPostgres } from '../support/replica.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
@@ -28,11 +28,11 @@ describe('a read replica', () => {
   });
 
   const list = async (query = '') => {
-    const { body } = await tenant.ask('GET', `/v1/events?organization_id=${tenant.organization}${query}`);
+    const { body } = await tenant.request('GET', `/v1/events?organization_id=${tenant.organization}${query}`);
     return body as { data: { id: string }[]; meta: { cursor: string } };
   };
   const readsFrom = async (database: 'replica' | 'primary') => {
-    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    const { text } = await sendRequest(`${service.platformUrl}/metrics`, { token: platformToken });
     return Number(
       new RegExp(`^posthorn_event_reads_total{from="${database}"} (.*)$`, 'm').exec(text)?.[1] ?? 0,
     );
@@ -54,7 +54,7 @@ describe('a read replica', () => {
     await untilUsed();
     expect((await list()).data.map((event) => event.id)).toContain(id);
     expect((await list('&order=asc')).data.map((event) => event.id)).toContain(id);
-    expect((await tenant.ask('GET', `/v1/events/${id}`)).status).toBe(200);
+    expect((await tenant.request('GET', `/v1/events/${id}`)).status).toBe(200);
   });
 
   test('never hides an acknowledged event: while it is not replaying, reads go to the primary', async () => {
@@ -62,7 +62,7 @@ describe('a read replica', () => {
     await postgres.pause();
     const warned = log.warnings.length;
     const { id } = await tenant.record();
-    expect((await tenant.ask('GET', `/v1/events/${id}`)).status).toBe(200);
+    expect((await tenant.request('GET', `/v1/events/${id}`)).status).toBe(200);
     expect((await list('&limit=1')).data[0]?.id).toBe(id);
     expect((await list('&order=asc')).data.at(-1)?.id).toBe(id);
     expect(log.warnings.slice(warned)).toEqual([

@@ -12,7 +12,7 @@ export interface ApiResponse {
   body: any;
 }
 
-export interface Ask {
+export interface RequestOptions {
   method?: string;
   token?: string | undefined;
   headers?: Record<string, string>;
@@ -25,9 +25,9 @@ export interface Ask {
  * Sends one HTTP request. Parses the body if it is JSON, and does not read it if it never ends. Thousands of tests send
  * their requests this way, and `fetch` would take twice the CPU.
  */
-export async function ask(
+export async function sendRequest(
   url: string,
-  { method = 'GET', token, headers = {}, body, raw }: Ask = {},
+  { method = 'GET', token, headers = {}, body, raw }: RequestOptions = {},
 ): Promise<ApiResponse> {
   const sent: Record<string, string> = { ...headers };
   if (token !== undefined) sent.authorization = `Bearer ${token}`;
@@ -85,7 +85,7 @@ export async function record(
   service: TestService,
   ...events: unknown[]
 ): Promise<{ id: string; created_at: string }[]> {
-  const response = await ask(`${service.platformUrl}/platform/events`, {
+  const response = await sendRequest(`${service.platformUrl}/platform/events`, {
     method: 'POST',
     token: platformToken,
     body: events,

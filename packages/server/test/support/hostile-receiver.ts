@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterFile } from './cleanup.js';
-import { ask } from './client.js';
+import { sendRequest } from './client.js';
 import type { Receiver, Reply } from './receiver.js';
 import { platformToken } from './service.js';
 import { eventually } from './tenant.js';
@@ -126,7 +126,7 @@ export async function refusingUrl(): Promise<string> {
 
 /** How many deliveries a service has in its memory: waiting for their turn, and in flight. */
 export async function inMemory(platformUrl: string): Promise<{ queued: number; inFlight: number }> {
-  const { text } = await ask(`${platformUrl}/metrics`, { token: platformToken });
+  const { text } = await sendRequest(`${platformUrl}/metrics`, { token: platformToken });
   const read = (state: string) =>
     Number(new RegExp(`posthorn_deliveries_in_memory{state="${state}"} (\\d+)`).exec(text)?.[1]);
   return { queued: read('queued'), inFlight: read('in_flight') };

@@ -4,7 +4,7 @@ import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ResourceName } from '../../src/index.js';
-import { type ApiResponse, ask } from './client.js';
+import { type ApiResponse, sendRequest } from './client.js';
 import { deliveriesOf } from './deliveries.js';
 import { platformToken, type TestService } from './service.js';
 
@@ -56,12 +56,12 @@ export class Platform {
   }
 
   get(path: string): Promise<ApiResponse> {
-    return ask(`${this.service.platformUrl}/platform/${path}`, { token: platformToken });
+    return sendRequest(`${this.service.platformUrl}/platform/${path}`, { token: platformToken });
   }
 
   post(path: string, body: unknown): Promise<ApiResponse> {
     const options = { method: 'POST', token: platformToken, body };
-    return ask(`${this.service.platformUrl}/platform/${path}`, options);
+    return sendRequest(`${this.service.platformUrl}/platform/${path}`, options);
   }
 
   create(resource: string, fields: Record<string, unknown> = {}): Promise<ApiResponse> {

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterFile } from './cleanup.js';
-import { ask } from './client.js';
+import { sendRequest } from './client.js';
 import { freePort } from './snippets.js';
 import { eventually } from './tenant.js';
 
@@ -40,7 +40,7 @@ export async function startNginx(cells: Readonly<Record<string, string>>): Promi
   const url = `http://127.0.0.1:${port}`;
   await eventually(
     () =>
-      ask(`${url}/healthz`).then(
+      sendRequest(`${url}/healthz`).then(
         ({ status }) => status,
         () => 0,
       ),

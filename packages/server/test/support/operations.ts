@@ -1,4 +1,4 @@
-import { ask } from './client.js';
+import { sendRequest } from './client.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has every shape
 type Schema = any;
@@ -58,7 +58,7 @@ export function resolved(document: ApiDocument, schema: Schema): Schema {
 }
 
 export async function readDocument(baseUrl: string): Promise<ApiDocument> {
-  const { status, body } = await ask(`${baseUrl}/openapi.json`);
+  const { status, body } = await sendRequest(`${baseUrl}/openapi.json`);
   if (status !== 200) throw new Error(`no document at ${baseUrl}`);
   return body;
 }

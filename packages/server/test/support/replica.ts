@@ -57,14 +57,17 @@ export class ReplicatedPostgres {
 
   /** The replica receives what the primary writes, but does not apply it. */
   async pause(): Promise<void> {
-    await ask(this.replicaUrl, 'select pg_wal_replay_pause()');
+    await sendRequest(this.replicaUrl, 'select pg_wal_replay_pause()');
     // A pause is requested first. It holds once the replica is between two records.
-    while ((await ask(this.replicaUrl, 'select pg_get_wal_replay_pause_state() as state')).state !== 'paused')
+    while (
+      (await sendRequest(this.replicaUrl, 'select pg_get_wal_replay_pause_state() as state')).state !==
+      'paused'
+    )
       await delay(5);
   }
 
   async resume(): Promise<void> {
-    await ask(this.replicaUrl, 'select pg_wal_replay_resume()');
+    await sendRequest(this.replicaUrl, 'select pg_wal_replay_resume()');
   }
 
   /**
@@ -74,11 +77,11 @@ export class ReplicatedPostgres {
   async failOver(): Promise<void> {
     const [next, stray] = [this.#replica, this.#primary];
     await stopServer(next);
-    await ask(this.url, 'create table unreceived as select generate_series(1, 10000)');
+    await sendRequest(this.url, 'create table unreceived as select generate_series(1, 10000)');
     await stopServer(stray);
     await writeFile(join(stray.pgdata, 'standby.signal'), '');
     await Promise.all([run(next), run(stray)]);
-    await ask(urlOf(next.pgdata), 'select pg_promote()');
+    await sendRequest(urlOf(next.pgdata), 'select pg_promote()');
     [this.#primary, this.#replica] = [next, stray];
   }
 
@@ -93,7 +96,7 @@ export class ReplicatedPostgres {
 }
 
 /** Runs a statement and returns the first row. */
-async function ask(url: string, statement: string) {
+async function sendRequest(url: string, statement: string) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const { rows } = await client.query(statement);

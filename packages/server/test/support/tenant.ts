@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Token } from '../../src/domain/token.js';
-import { type ApiResponse, type Ask, ask, event, record } from './client.js';
+import { type ApiResponse, event, type RequestOptions, record, sendRequest } from './client.js';
 import { type Receiver, type Reply, startReceiver } from './receiver.js';
 import { makeToken, type TestService } from './service.js';
 
@@ -22,13 +22,13 @@ export class Tenant {
     this.token = token;
   }
 
-  ask(method: string, path: string, more: Omit<Ask, 'method'> = {}): Promise<ApiResponse> {
-    return ask(`${this.service.publicUrl}${path}`, { method, token: this.token, ...more });
+  request(method: string, path: string, more: Omit<RequestOptions, 'method'> = {}): Promise<ApiResponse> {
+    return sendRequest(`${this.service.publicUrl}${path}`, { method, token: this.token, ...more });
   }
 
   /** Sends a request that must succeed. Returns its `data`. */
   async data(method: string, path: string, body?: unknown): Promise<Body> {
-    const response = await this.ask(method, path, body === undefined ? {} : { body });
+    const response = await this.request(method, path, body === undefined ? {} : { body });
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
     return response.body?.data;
   }
@@ -40,9 +40,9 @@ export class Tenant {
 
   create(
     fields: Record<string, unknown> = {},
-    more: Omit<Ask, 'method' | 'body'> = {},
+    more: Omit<RequestOptions, 'method' | 'body'> = {},
   ): Promise<ApiResponse> {
-    return this.ask('POST', '/v1/webhooks', { ...more, body: this.creation(fields) });
+    return this.request('POST', '/v1/webhooks', { ...more, body: this.creation(fields) });
   }
 
   /** A webhook that this receiver verified. */

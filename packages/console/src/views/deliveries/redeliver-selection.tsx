@@ -66,7 +66,7 @@ export function RedeliverSelection({
     return posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key });
   }
 
-  function ask(): void {
+  function open(): void {
     redeliver.reset();
     seen.current = selected;
     setAsking(true);
@@ -94,7 +94,7 @@ export function RedeliverSelection({
       <button type="button" className="btn" onClick={() => onDeselect(selected)}>
         Clear
       </button>
-      <button type="button" className="btn primary" data-key="r" onClick={ask}>
+      <button type="button" className="btn primary" data-key="r" onClick={open}>
         Redeliver…
       </button>
       <Confirm
