@@ -2,8 +2,8 @@ import type { Event, TailEventsQuery } from './api.js';
 import { PosthornError, unexpected } from './error.js';
 import { messagesOf } from './messages.js';
 import { headerOption } from './option-values.js';
-import { pause } from './pause.js';
-import { isTransient, TokenFailure, type Transport } from './transport.js';
+import { pause, unlessAborted } from './pause.js';
+import { isTransient, lateToken, TokenFailure, type Transport } from './transport.js';
 
 export interface TailOptions {
   /** Event ID. The tail continues after this event. Without it, the tail starts now. */
@@ -125,14 +125,16 @@ export class Tail implements AsyncIterable<Event> {
         throw unexpected(response);
       let isEmpty = true;
       const body = response.body ?? new ReadableStream();
-      for await (const { id, data, retryMs } of messagesOf(body, watch)) {
+      const read = <T>(arrival: Promise<T>) => watch(unlessAborted(arrival, abort));
+      for await (const { id, data, retryMs } of messagesOf(body, read)) {
         isEmpty = false;
         if (retryMs !== undefined) this.#retryMs = retryMs;
         yield { id, data };
       }
       if (isEmpty) throw new Error('the stream ended before its first message');
     } catch (cause) {
-      if (cause instanceof TokenFailure) throw cause;
+      if (cause instanceof TokenFailure)
+        throw silence.signal.aborted && !signal?.aborted ? lateToken(silenceMs) : cause;
       if (cause instanceof PosthornError) throw new LostConnection(cause);
       const detail = 'The connection broke.';
       throw new LostConnection(new PosthornError({ status: 0, code: 'unreachable', detail, cause }));

@@ -1,6 +1,6 @@
 import { errorOf, PosthornError, unexpected } from './error.js';
 import { countOption, isHeaderValue } from './option-values.js';
-import { pause } from './pause.js';
+import { pause, unlessAborted } from './pause.js';
 
 export interface RetryOptions {
   /** The maximum number of times that a request is sent. Default: 5. */
@@ -18,7 +18,7 @@ export interface Cell {
 export interface TransportOptions {
   /** Address of the listener, such as `https://hooks.example.com`. A path is kept as a prefix. */
   url: string | URL;
-  /** Access token, or a function that returns the current one. */
+  /** Access token, or a function that returns the current one. `timeoutMs` also limits how long it may take. */
   token: string | (() => string | Promise<string>);
   /**
    * The addresses of the cells, by name, if you run several. If the service responds that an organization lives in
@@ -48,8 +48,8 @@ export interface RequestOptions {
   cell?: string | undefined;
   /** Whether the request may be sent again even though the service may already have handled it. */
   repeatable?: boolean;
-  /** Called with the address of each cell that the request is sent to. */
-  onSend?: (url: string | URL) => void;
+  /** Called with the address of each cell that the request is sent to, and with undefined before its token is known. */
+  onSend?: (url: string | URL | undefined) => void;
 }
 
 const firstWaitMs = 250;
@@ -136,16 +136,17 @@ export class Transport {
   ): Promise<T> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
-    let address = this.#home.url;
-    const onSend = (url: string | URL) => {
+    let address: string | URL | undefined;
+    const onSend = (url: string | URL | undefined) => {
       address = url;
     };
     const response = await this.open(method, path, { ...options, signal, onSend }).catch((error) => {
-      throw timeout.aborted && !options.signal?.aborted ? timeoutError(address, this.#timeoutMs) : error;
+      if (!timeout.aborted || options.signal?.aborted) throw error;
+      throw address === undefined ? lateToken(this.#timeoutMs) : timeoutError(address, this.#timeoutMs);
     });
-    const text = await response.text().catch((cause) => {
+    const text = await unlessAborted(response.text(), signal).catch((cause) => {
       options.signal?.throwIfAborted();
-      throw timeout.aborted ? timeoutError(address, this.#timeoutMs) : broken(cause);
+      throw timeout.aborted ? timeoutError(address!, this.#timeoutMs) : broken(cause);
     });
     try {
       return parse(text, response);
@@ -180,10 +181,11 @@ export class Transport {
     cell: Required<Cell>,
   ): Promise<Response> {
     const { query, body, headers, signal } = options;
-    options.onSend?.(cell.url);
-    const authorization = await authorizationOf(cell);
+    options.onSend?.(undefined);
+    const authorization = await authorizationOf(cell, signal);
     signal?.throwIfAborted();
-    const response = await this.#fetch(`${String(cell.url).replace(/\/+$/, '')}${path}${queryText(query)}`, {
+    options.onSend?.(cell.url);
+    const sent = this.#fetch(`${String(cell.url).replace(/\/+$/, '')}${path}${queryText(query)}`, {
       method,
       headers: {
         Accept: 'application/json',
@@ -196,11 +198,13 @@ export class Transport {
       // A redirect fails below. With `error`, Node.js 20 loses the signal after a garbage collection, so that
       // a tail would never end.
       redirect: 'manual',
-    }).catch((cause) => {
+    });
+    // A `fetch` that a caller passes may ignore the signal.
+    const response = await unlessAborted(sent, signal).catch((cause) => {
       signal?.throwIfAborted();
       throw unreachable(cell.url, cause);
     });
-    if (!response.ok) throw await errorOf(response);
+    if (!response.ok) throw await unlessAborted(errorOf(response), signal);
     return response;
   }
 
@@ -225,9 +229,10 @@ export function isTransient(error: PosthornError): boolean {
 export class TokenFailure extends Error {}
 
 /** Returns the value of the `Authorization` header. Throws a `TokenFailure` if there is no token that can be sent. */
-async function authorizationOf({ token }: Required<Cell>): Promise<string> {
+async function authorizationOf({ token }: Required<Cell>, signal: AbortSignal | undefined): Promise<string> {
   try {
-    const value = `Bearer ${typeof token === 'function' ? await token() : token}`;
+    const current = typeof token === 'function' ? unlessAborted(Promise.resolve(token()), signal) : token;
+    const value = `Bearer ${await current}`;
     if (isHeaderValue(value)) return value;
     throw new TypeError(
       'The token contains a character that an HTTP header cannot contain. Check that it was copied in full.',
@@ -235,6 +240,12 @@ async function authorizationOf({ token }: Required<Cell>): Promise<string> {
   } catch (cause) {
     throw new TokenFailure(undefined, { cause });
   }
+}
+
+/** Returns the failure of a token function that has not returned a token in time. */
+export function lateToken(timeoutMs: number): TokenFailure {
+  const detail = `The token function did not return a token within ${timeoutMs} ms.`;
+  return new TokenFailure(undefined, { cause: new PosthornError({ status: 0, code: 'timeout', detail }) });
 }
 
 /** Returns the URL, or throws if no request could be sent to it. A retry would not help, so it must fail early. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -9,7 +10,7 @@ import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { freePort } from '../../server/test/support/snippets.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { Posthorn, PosthornError } from '../src/index.js';
+import { Posthorn, PosthornError, type TransportOptions } from '../src/index.js';
 
 const service = await sharedService();
 const tenant = await newTenant(service);
@@ -184,6 +185,20 @@ describe('a problem', () => {
     };
     const client = new Posthorn({ url: service.publicUrl, token: vault });
     expect(await failureOf(client.token())).toBe(failure);
+    expect(calls).toBe(1);
+  });
+
+  it('of a token function that returns nothing in time names the function, and nothing is repeated', async () => {
+    let calls = 0;
+    const token = () => {
+      calls += 1;
+      return new Promise<string>(() => undefined);
+    };
+    const client = new Posthorn({ url: service.publicUrl, token, timeoutMs: 20 });
+    expect(await failureOf(client.token())).toMatchObject({
+      code: 'timeout',
+      detail: 'The token function did not return a token within 20 ms.',
+    });
     expect(calls).toBe(1);
   });
 
@@ -411,6 +426,36 @@ describe('a signal', () => {
       return busy(503, 30);
     });
     expect(await client.token({ signal: stop.signal }).catch((error) => error)).toBe(reason);
+  });
+
+  const never = () => new Promise<never>(() => undefined);
+  const endless = (status: number) => async () =>
+    new Response(new ReadableStream(), { status, headers: { 'Content-Type': 'text/event-stream' } });
+  const ignoring: [string, Partial<TransportOptions>][] = [
+    ['a token function', { token: never }],
+    ['a fetch', { fetch: never }],
+    ['the body of a response', { fetch: endless(200) }],
+    ['the body of an error', { fetch: endless(503) }],
+  ];
+
+  it.each(ignoring)('ends a request that waits for %s that ignores it', async (_what, options) => {
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    const client = new Posthorn({ url: service.publicUrl, token, ...options });
+    const call = client.token({ signal: stop.signal }).catch((error) => error);
+    const tail = client.events.tail({ organization_id }, { signal: stop.signal });
+    const event = tail[Symbol.asyncIterator]().next();
+    const following = event.catch((error) => error);
+    await setImmediate();
+    stop.abort(reason);
+    expect(await call).toBe(reason);
+    expect(await following).toBe(reason);
+  });
+
+  const limits = { timeoutMs: 20, retry: { attempts: 1 } };
+  it.each(ignoring)('ends a request after its time limit, even if %s ignores it', async (_what, options) => {
+    const client = new Posthorn({ ...limits, url: service.publicUrl, token, ...options });
+    expect((await failureOf(client.token())).code).toBe('timeout');
   });
 
   it('is also that of a time limit', async () => {

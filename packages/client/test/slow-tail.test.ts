@@ -59,6 +59,21 @@ describe('the tail keeps its connection', () => {
   });
 });
 
+describe('the tail ends', () => {
+  it('with an error that names the token function, if that function returns nothing', async () => {
+    const token = () => new Promise<string>(() => undefined);
+    const posthorn = new Posthorn({ url: 'http://127.0.0.1:1', token });
+    const next = posthorn.events.tail({ organization_id: 'ORG-acme' })[Symbol.asyncIterator]().next();
+    const failure = next.catch((error) => error);
+    await setImmediate();
+    vi.advanceTimersByTime(45_000);
+    expect(await failure).toMatchObject({
+      code: 'timeout',
+      detail: 'The token function did not return a token within 45000 ms.',
+    });
+  });
+});
+
 describe('the tail waits', () => {
   const start = ': following\n\n';
   const event = 'id: EVT-1\ndata: {"id":"EVT-1"}\n\n';
