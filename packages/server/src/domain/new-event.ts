@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import Type from 'typebox';
 import type { Catalogue } from './catalogue.js';
-import { type Fault, faultsFromAjv } from './fault.js';
+import { type Fault, faultsFromAjv, knownFirst } from './fault.js';
 import { identifierPattern, kindPattern } from './identifier.js';
 import { textPattern } from './pattern.js';
 import type { PayloadValidator } from './payload.js';
@@ -88,7 +88,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
       else if (isObject(payload) && !isTooDeep)
         faults.push(...below('/payload', validatePayload(type, payload)));
     }
-    return [...faults, ...unstorable];
+    return knownFirst([...faults, ...unstorable]);
   }
 
   return (events) => {

@@ -1,3 +1,5 @@
+import { isUnknown } from './fault.js';
+
 /**
  * Every error code that a response can have, with its meaning and what to do about it. The API reference and
  * docs/errors.md are generated from this table.
@@ -212,7 +214,7 @@ export class Problem extends Error {
 const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);
 
 /**
- * Returns the problem for all faults of a request, or undefined if there are none. It lists only the first `listedMax`
+ * Returns the problem for all faults of a request, or undefined if there are none. It lists at most `listedMax`
  * faults.
  */
 export function inputProblem(
@@ -229,10 +231,17 @@ export function inputProblem(
         ? 'invalid_cursor'
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
-  const listed = faults.slice(0, listedMax);
+  const listed = mostUseful(faults, listedMax);
   const some = listed.length < faults.length ? `${listed.length - 1} of ` : '';
   const more = faults.length > 1 ? ` See errors for ${some}${faults.length - 1} more.` : '';
   const link = /^(is|must|contains|does|has) /.test(first.detail) ? ' ' : ': ';
   const stop = /[.?!]$/.test(first.detail) ? '' : '.';
   return new Problem(code, `${place}${link}${first.detail}${stop}${more}`, { faults: listed });
+}
+
+/** Returns at most `max` faults, in their order. The first is always among them, and unknown names are left out first. */
+function mostUseful(faults: readonly InputFault[], max: number): readonly InputFault[] {
+  const unknownMax = Math.max(1, max - faults.filter((fault) => !isUnknown(fault)).length);
+  const leftOut = new Set(faults.filter(isUnknown).slice(unknownMax));
+  return faults.filter((fault) => !leftOut.has(fault)).slice(0, max);
 }

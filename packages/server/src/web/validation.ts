@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
-import { faultsFromAjv } from '../domain/fault.js';
+import { faultsFromAjv, knownFirst } from '../domain/fault.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
@@ -54,10 +54,11 @@ export function installValidation(app: FastifyInstance): void {
         const checked = ((await check?.(request)) ?? []).filter(isNew);
         // Parameters come first: they decide the status, and only the first faults are listed.
         return [
-          ...faults,
-          ...checked.filter(isOfParameter),
-          ...(body?.(request.body) ?? []),
-          ...checked.filter((fault) => !isOfParameter(fault)),
+          ...knownFirst([...faults, ...checked.filter(isOfParameter)]),
+          ...knownFirst([
+            ...(body?.(request.body) ?? []),
+            ...checked.filter((fault) => !isOfParameter(fault)),
+          ]),
         ];
       },
     };

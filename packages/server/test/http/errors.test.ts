@@ -180,9 +180,9 @@ describe('a query string', () => {
     expect(status).toBe(400);
     expect(body.errors.map(({ parameter, code }: Record<string, string>) => [parameter, code])).toMatchObject(
       [
+        ['cursor', expect.any(String)],
         ['from', 'unknown_parameter'],
         ['to', 'unknown_parameter'],
-        ['cursor', expect.any(String)],
       ],
     );
   });
@@ -195,6 +195,25 @@ describe('a query string', () => {
   it('with thousands of unknown parameters is 400 and does not report each', async () => {
     const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`);
     expect(await faultsOf(`organization_id=ORG-acme&${names.join('&')}`)).toHaveLength(100);
+  });
+
+  it('with thousands of unknown parameters still lists what is wrong with the known ones, first', async () => {
+    const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`).join('&');
+    const faults = await faultsOf(`${names}&limit=0&type=a&type=b`);
+    expect(faults).toHaveLength(100);
+    const known = faults.slice(0, 3).map(({ parameter }) => parameter);
+    expect(known.sort()).toEqual(['limit', 'organization_id', 'type']);
+  });
+
+  it('with thousands of unknown parameters still lists what is wrong with the body', async () => {
+    const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`).join('&');
+    const body = { organization_id: 'ORG-acme', url: 'https://example.com/', event_types: [] };
+    const url = `${service.publicUrl}/v1/webhooks?${names}`;
+    const response = await sendRequest(url, { method: 'POST', token, body });
+    expectProblem(response, 400, 'invalid_parameter');
+    expect(response.body.errors).toHaveLength(100);
+    expect(response.body.errors[0]).toMatchObject({ parameter: 'p0' });
+    expect(response.body.errors.at(-1)).toMatchObject({ pointer: '/event_types' });
   });
 
   it.each([
@@ -397,6 +416,25 @@ describe('a body', () => {
     expect(response.body.errors).toHaveLength(100);
     expect(response.body.detail).toMatch(/^\/f0 is not a known field.* See errors for 99 of 5999 more\.$/);
   });
+
+  it.each([
+    ['a webhook', () => `${service.publicUrl}/v1/webhooks`, '/url'],
+    ['an event', () => `${service.platformUrl}/platform/events`, '/0/type'],
+  ])(
+    'of %s with thousands of unknown fields lists what is wrong with the known ones first',
+    async (_what, url, pointer) => {
+      const unknown = Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`f${n}`, 0]));
+      const body = { ...unknown, organization_id: 'ORG-acme', url: 'x', type: 'webhook.x' };
+      const as = url().startsWith(service.publicUrl) ? token : platformToken;
+      const response = await sendRequest(url(), { method: 'POST', token: as, body });
+      expectProblem(response, 422, 'invalid_body');
+      const errors = response.body.errors as { pointer: string; code: string }[];
+      expect(errors).toHaveLength(100);
+      expect(errors.map((fault) => fault.pointer)).toContain(pointer);
+      const firstUnknown = errors.findIndex(({ code }) => code === 'unknown_field');
+      expect(errors.slice(firstUnknown).every(({ code }) => code === 'unknown_field')).toBe(true);
+    },
+  );
 
   it('in a GET request is ignored, whatever it is', async () => {
     const { status } = await sendRaw(
