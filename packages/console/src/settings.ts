@@ -35,8 +35,8 @@ export function useSettings(): Settings {
 
 /** A receiver can ask for a wait of up to this, or up to the longest scheduled wait if that is longer. */
 const askedMsMax = 4 * 3_600_000;
-/** A wait can be 20% longer than scheduled, and the attempts take a while themselves. */
-const waitMax = 1.2;
+/** A scheduled wait can be 20% longer, and the attempts take a while themselves. */
+const longerMax = 1.2;
 const attemptsMs = 600_000;
 
 /**
@@ -45,7 +45,8 @@ const attemptsMs = 600_000;
  * when it happens, but deliveries are listed by the time they were created.
  */
 export function createdSince(failedSinceMs: number, { retry_waits_ms: waitsMs }: Settings): string {
-  const waitedMs = waitsMs.length * Math.max(askedMsMax, ...waitsMs) * waitMax;
+  const askedMs = Math.max(askedMsMax, ...waitsMs);
+  const waitedMs = waitsMs.reduce((sum, ms) => sum + Math.max(ms * longerMax, askedMs), 0);
   return new Date(failedSinceMs - waitedMs - attemptsMs).toISOString();
 }
 
