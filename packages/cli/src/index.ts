@@ -14,7 +14,7 @@ export { indentedJson } from './indented-json.js';
 export { choiceOf, exactTypeOf, json, jsonLines, limitOf, limitOption, rangeOptions } from './listing.js';
 export { allCommands, main, type Streams } from './main.js';
 export { shellWord } from './shell-word.js';
-export { isWhole, onlyWithEnding, searched } from './short-id.js';
+export { isFullId, onlyWithEnding, searched } from './short-id.js';
 export { day, shortTime, timeColumn } from './short-time.js';
 export { untilStopped } from './stopping.js';
 export type { Column } from './table.js';

@@ -11,13 +11,13 @@ const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 
 /** Returns the ID of the only webhook whose ID has this ending. */
 export async function webhookId({ posthorn }: Connection, text: string): Promise<string> {
-  if (isWhole('WHK', text)) return text.toUpperCase();
+  if (isFullId('WHK', text)) return text.toUpperCase();
   return onlyWithEnding<Webhook>('webhook', text, await posthorn.webhooks.list().all()).id;
 }
 
 /** Returns the ID of the only event among the newest ones whose ID has this ending. */
 export async function eventId(connection: Connection, text: string): Promise<string> {
-  if (isWhole('EVT', text)) return text.toUpperCase();
+  if (isFullId('EVT', text)) return text.toUpperCase();
   const organization_id = await connection.organization();
   const events = await connection.posthorn.events.list({ organization_id, limit: 100 }).all(searched);
   return onlyWithEnding<Event>('event', text, events).id;
@@ -26,7 +26,7 @@ export async function eventId(connection: Connection, text: string): Promise<str
 /** Returns a delivery by its ID, or by an ending that is unique among the newest attempted deliveries. */
 export async function findDelivery(connection: Connection, text: string): Promise<Delivery> {
   const { deliveries } = connection.posthorn;
-  if (!isWhole('WDLV', text)) {
+  if (!isFullId('WDLV', text)) {
     const { data } = await deliveries.list({ limit: 100 }).search(searched, pagesMax);
     return onlyWithEnding<Delivery>('delivery', text, data.slice(0, searched));
   }
@@ -56,8 +56,8 @@ export function endingOf(id: string): string {
   return `…${id.slice(-6)}`;
 }
 
-/** Returns whether this is a whole ID and not only an ending. */
-export function isWhole(prefix: string, text: string): boolean {
+/** Returns whether this is a full ID, not only an ending. */
+export function isFullId(prefix: string, text: string): boolean {
   return new RegExp(`^${prefix}-${ulid}$`, 'i').test(text);
 }
 

@@ -200,7 +200,7 @@ describe('webhooks', () => {
     expect(await printed('webhooks', 'rotate', webhook.id, ...given)).not.toMatch(/^Secret|a-secret/m);
   });
 
-  test('a service that asks for a long wait is not waited for in silence', async () => {
+  test('if the service asks for a long wait, a command fails and says how long, instead of waiting silently', async () => {
     const busy = createServer((_request, response) => {
       response.writeHead(503, { 'Retry-After': '60' });
       response.end(JSON.stringify({ code: 'unavailable', detail: 'The database is not available.' }));
@@ -348,7 +348,7 @@ describe('deliveries', () => {
     for (const response of held) response.end();
   });
 
-  test('list goes on past an empty page, and shows in a terminal how far back it searched', async () => {
+  test('list continues past an empty page, and shows in a terminal how far back it searched', async () => {
     const busy = await newTenant(service);
     const hidden = await hideDelivery(service, busy, 250);
     const of = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: busy.token };
@@ -476,7 +476,7 @@ describe('deliveries', () => {
     });
   });
 
-  test('replays get shows how a replay is doing that was started earlier', async () => {
+  test('replays get shows the progress of a replay that was started earlier', async () => {
     const { webhook } = await tenant.connect();
     const from = new Date().toISOString();
     await tenant.record();
@@ -527,7 +527,7 @@ describe('deliveries', () => {
       },
     );
 
-    test('goes on if the service does not respond for longer than a request is repeated', async () => {
+    test('continues even if the service does not respond for longer than a request is retried', async () => {
       const lose = (response: ServerResponse) => response.writeHead(502).end();
       const { code } = await runLosing([], lose, (request, lost) => isPoll(request) && lost < 4);
       expect(code).toBe(0);

@@ -155,7 +155,7 @@ describe('listen', async () => {
   });
 });
 
-test('loses and repeats nothing over a restart of the service and of itself', async () => {
+test('listen loses and repeats nothing across restarts of the service and of itself', async () => {
   const total = 250;
   const { database, url: DATABASE_URL } = await freshServiceDatabase();
   const token = await makeToken(database);

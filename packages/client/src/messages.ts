@@ -9,8 +9,8 @@ export interface Message {
 }
 
 /**
- * Yields the messages of a response as they arrive. A comment arrives as a message without fields. `watch` gets every
- * wait for the next bytes, of which a large message needs many.
+ * Yields the messages of a response as they arrive. A comment arrives as a message without fields. `watch` gets the
+ * promise of each read, of which a large message needs many.
  */
 export async function* messagesOf(
   body: ReadableStream<Uint8Array>,

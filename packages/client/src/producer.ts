@@ -38,7 +38,7 @@ export class Producer {
   #queuedBytes = 0;
   #sending = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Whether someone was told that there is room, and nothing has been sent since. */
+  /** Whether a caller was told that there is room, and nothing has been sent since. */
   #isAdmitted = false;
   #turn: ReturnType<typeof setTimeout> | undefined;
   #isFlushing = false;
@@ -68,8 +68,8 @@ export class Producer {
 
   /**
    * Queues an event. Resolves once the event is stored durably. Rejects if JSON cannot express the event, or if the
-   * service refuses it or is unreachable for too long. Rejects with `queue_full` if the queue is full: wait for `ready()` before you
-   * send more.
+   * service refuses it or is unreachable for too long. Rejects with `queue_full` if the queue is full: wait for
+   * `ready()` before you send more.
    */
   send(event: NewEvent): Promise<RecordedEvent> {
     if (this.#isClosed) return Promise.reject(ownError('closed', 'The producer is closed.'));
@@ -138,7 +138,7 @@ export class Producer {
       do {
         await this.ready(signal);
         signal?.throwIfAborted();
-        // Someone who did not wait for room may have taken it.
+        // A caller that did not wait for room may have taken it.
       } while (this.#isFull() && !this.#isClosed);
       if (failure) break;
       const one: Promise<unknown> = this.send(event).then(
@@ -183,7 +183,7 @@ export class Producer {
       if (!this.#isClosed) {
         if (this.#isFull()) return;
         if (this.#isAdmitted) {
-          // Whoever was told first may never send anything.
+          // The caller that was told may never send anything.
           this.#turn ??= setTimeout(() => {
             this.#turn = undefined;
             this.#isAdmitted = false;
@@ -198,7 +198,7 @@ export class Producer {
     }
   }
 
-  /** Sends a batch if one is due, or sets the time when it will be. */
+  /** Sends the batches that are due, and sets a timer for the next one. */
   #wake(): void {
     if (this.#queue.length === 0) this.#isFlushing = false;
     while (this.#sending < this.#concurrency && this.#queue.length > 0) {

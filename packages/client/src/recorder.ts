@@ -3,7 +3,7 @@ import { pause } from './pause.js';
 import type { RecordedEvent } from './platform-api.js';
 import { isTransient, type Transport } from './transport.js';
 
-/** An event as JSON, and whoever waits for its outcome. */
+/** An event as JSON, with the functions that settle its `send`. */
 export interface Waiting {
   organizationId: string;
   text: string;
@@ -78,7 +78,7 @@ export class Recorder {
 
   async #post(batch: readonly Waiting[], cell: string | undefined): Promise<RecordedEvent[]> {
     const body = `[${batch.map(({ text }) => text).join(',')}]`;
-    // Not the time of day, which can be set.
+    // Not the system clock, which can be set.
     const deadlineMs = performance.now() + this.#giveUpMs;
     for (let attempt = 0; ; attempt += 1) {
       try {

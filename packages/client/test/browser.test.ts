@@ -68,7 +68,7 @@ describe.runIf(hasChromium)(
       });
     });
 
-    it('follows new events over a lost connection', async () => {
+    it('keeps following new events after a lost connection', async () => {
       const isConnected = said('connected');
       const hasThree = said('seen 3');
       const following = page.evaluate(`(async () => {

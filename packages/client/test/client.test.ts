@@ -61,7 +61,7 @@ describe('a list', () => {
     expect(await posthorn.events.list({ organization_id, limit: 3 }).all(4)).toHaveLength(4);
   });
 
-  it('goes on after an empty page, if there is more', async () => {
+  it('continues after an empty page if there is more', async () => {
     const other = await newTenant(service);
     const hidden = await hideDelivery(service, other, 250);
     const client = new Posthorn({ url: service.publicUrl, token: other.token });
@@ -225,7 +225,7 @@ describe('a problem', () => {
   });
 
   it.each(['', 'null', '{"ok":true}', '{"data":null}', '[]', '"data"'])(
-    'of a successful response without data, %j, is one too',
+    'of a successful response without data, %j, is an unexpected response',
     async (body) => {
       const client = intercepted(async () => new Response(body, { status: 200 }));
       const calls = [
@@ -251,7 +251,7 @@ describe('a problem', () => {
     expect(await failureOf(client.token())).toMatchObject({ status, detail });
   });
 
-  it('of a redirect is one too: the token goes to no other address', async () => {
+  it('of a redirect is an unexpected response: the token goes to no other address', async () => {
     const paths: (string | undefined)[] = [];
     const server = createServer((request, response) => {
       paths.push(request.url);
@@ -267,7 +267,7 @@ describe('a problem', () => {
     expect(paths).toEqual(['/v1/token']);
   });
 
-  it('of the network is one as well, with the address and the reason, but not the path', async () => {
+  it('of the network is an error with the address and the reason, but not the path', async () => {
     const address = `127.0.0.1:${await freePort()}`;
     const gone = new Posthorn({ url: `http://${address}/private?key=1`, token, retry: { attempts: 1 } });
     expect(await failureOf(gone.token())).toMatchObject({
@@ -310,7 +310,7 @@ describe('a problem', () => {
     expect(detail).toContain(`. ${hint}//${address}.`);
   });
 
-  it('of a response that does not come in time names the cell that was asked, but not the path', async () => {
+  it('of a response that does not come in time names the cell that the request was sent to, but not the path', async () => {
     const wrong = { code: 'wrong_cell', detail: 'Elsewhere.', cell: 'b' };
     const late = new Posthorn({
       ...{ url: 'https://a.example/private', token, timeoutMs: 20, retry: { attempts: 1 } },
@@ -458,7 +458,7 @@ describe('a signal', () => {
     expect((await failureOf(client.token())).code).toBe('timeout');
   });
 
-  it('is also that of a time limit', async () => {
+  it('of the time limit reaches fetch', async () => {
     const client = new Posthorn({
       ...{ url: service.publicUrl, token, timeoutMs: 20, retry: { attempts: 1 } },
       fetch: (_url, init) =>

@@ -70,7 +70,7 @@ describe('the tail', () => {
         onConnect: () => {
           if (cuts.length === 1) cuts[0]!.abort();
         },
-        // Recorded while nobody listens.
+        // Recorded while the tail is not connected.
         onDisconnect: () => {
           recorded ??= send(3);
         },

@@ -1,4 +1,4 @@
-import { say } from './toast';
+import { showToast } from './toast';
 
 /** Copies text. Outside secure contexts, browsers support only `execCommand`. */
 export async function copyText(text: string, what: string): Promise<void> {
@@ -6,11 +6,11 @@ export async function copyText(text: string, what: string): Promise<void> {
     await navigator.clipboard.writeText(text);
   } catch {
     if (!copyThroughField(text)) {
-      say('The browser did not allow copying.');
+      showToast('The browser did not allow copying.');
       return;
     }
   }
-  say(`Copied ${what}.`);
+  showToast(`Copied ${what}.`);
 }
 
 function copyThroughField(text: string): boolean {

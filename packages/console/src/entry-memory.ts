@@ -28,7 +28,7 @@ export class EntryMemory<T> {
   }
 }
 
-/** Remembers for an entry what is remembered for the one that it replaced. */
+/** Copies the value of an entry to the entry that replaced it. */
 export function copyMemory(replaced: HistoryLocation, entry: HistoryLocation): void {
   for (const memory of memories) {
     const value = memory.get(replaced);

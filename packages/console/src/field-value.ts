@@ -2,7 +2,7 @@ import { useState } from 'react';
 
 interface Entered<T> {
   value: T;
-  /** The values that the URL may still take on its way to this one. */
+  /** The values that the URL may still have before it reaches this one. */
   expected: readonly T[];
 }
 

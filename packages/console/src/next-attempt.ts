@@ -9,7 +9,10 @@ export function isHeld({ final, next_attempt_at: next }: Waiting): boolean {
 }
 
 /** Returns whether a delivery waits for the last attempt of the schedule, after which it is given up. */
-export function waitsForLast({ status, final, attempts }: Waiting, waitsMs: readonly number[]): boolean {
+export function waitsForLastAttempt(
+  { status, final, attempts }: Waiting,
+  waitsMs: readonly number[],
+): boolean {
   return status === 'failed' && !final && attempts >= waitsMs.length;
 }
 
@@ -18,7 +21,7 @@ const overdueMs = 120_000;
 
 /**
  * Returns whether an attempt is about to be made or is under way, so that the delivery should be read again soon. If it
- * is long overdue, nobody knows when it will be made.
+ * is long overdue, it is unknown when it will be made.
  */
 export function isAboutToChange({ status, final, next_attempt_at: next }: Waiting, nowMs: number): boolean {
   if (final || next == null) return false;

@@ -1,6 +1,6 @@
 import { tabStorage } from './browser-storage';
+import { forgetInput } from './kept-input';
 import { createStore } from './store';
-import { forgetTyped } from './typed';
 
 /** The token of this tab, or why there is none. */
 export type Session =
@@ -53,7 +53,7 @@ export function markPortal(isPortal: boolean): void {
 export function signOut(): void {
   tabStorage.remove(tokenKey);
   tabStorage.remove(portalKey);
-  forgetTyped();
+  forgetInput();
   session.set({ kind: 'none' });
 }
 

@@ -6,7 +6,7 @@ export const toast = createStore<string | undefined>(undefined);
 const shownMs = 3_500;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-export function say(text: string): void {
+export function showToast(text: string): void {
   clearTimeout(timer);
   toast.set(text);
   timer = setTimeout(() => toast.set(undefined), shownMs);

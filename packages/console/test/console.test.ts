@@ -271,7 +271,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /net::ERR_|could not be loaded|dynamically imported/)).toEqual([]);
   });
 
-  it('shows a token what it may see and no dead buttons', async () => {
+  it('shows only what the token may see, and no buttons for what it may not do', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect();
     const none = await makeToken(service.database, { organization_id: tenant.organization, scopes: [] });
@@ -302,7 +302,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('shows nothing more of a token once a link with another one is opened in the same tab', async () => {
+  it('shows no more data of a token once a link with another token is opened in the same tab', async () => {
     const tenant = await newTenant(service, { scopes });
     await tenant.connect(200, { description: 'orders-eu' });
     const other = await newTenant(service, { scopes });
@@ -343,7 +343,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 
-  it('closes what lies over a view with the view: on the way back, and when the session ends', async () => {
+  it('closes an overlay together with its view: when the user goes back, and when the session ends', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
     const { page, faults } = await watched();
@@ -439,7 +439,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await visit(page, '/webhooks/new', 'New webhook');
     expect(await url.inputValue()).toBe('');
 
-    // Nobody else is shown it.
+    // A user of another organization does not see it.
     await fillNew();
     await endSession('Create and verify');
     await signIn((await newTenant(service, { scopes })).token);
@@ -448,7 +448,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 
-  it('ends a session that has expired by itself, but only if the service says so too', async () => {
+  it('ends an expired session automatically, but only if the service confirms that it has expired', async () => {
     const tenant = await newTenant(service, { scopes });
     const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });
     const { page, faults } = await watched();
@@ -475,7 +475,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 
-  it('speaks to customers in the name of the product, and of nothing that only operators know', async () => {
+  it('shows customers the name of the product, and no instructions for operators', async () => {
     const tenant = await newTenant(service, { scopes });
     const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });
     const { page, faults } = await watched();
@@ -487,7 +487,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, new RegExp(`^requested ${new URL(body.data.url).origin}/`))).toEqual([]);
   });
 
-  it('is framed by the origins of the settings alone, and explains the end of a session', async () => {
+  it('can be framed only by the origins in the settings, and explains the end of a session', async () => {
     const tenant = await newTenant(service, { scopes });
     const { body } = await platform('POST', '/portal-sessions', {
       ...{ organization_id: tenant.organization, read_only: true },
@@ -520,7 +520,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(unexpected(faults, own), /status of 401|frame-ancestors/)).toEqual([]);
   });
 
-  it('runs nothing that strangers wrote', async () => {
+  it('runs no scripts from events, webhooks or responses', async () => {
     const tenant = await newTenant(service, { scopes });
     const bomb = `"><img/src=x/onerror="window.hit=1"><script>window.hit=1</script>`;
     const receiver = await startReceiver({
@@ -561,7 +561,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('goes anywhere by keyboard', async () => {
+  it('opens every view by keyboard', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(500);
     const event = await tenant.record();

@@ -90,7 +90,7 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('refuse a time range that ends before it starts, in its own words', async () => {
+  it('explain why a time range that ends before it starts is refused', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect();
     const { page, faults } = await watched();
@@ -103,7 +103,7 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('open without the error of the last time, show what is under way, and take a name as it is shown', async () => {
+  it('open without an earlier error, show an action in progress, and accept a name as it is displayed', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders\neu  (old)' });
     const { page, faults } = await watched();

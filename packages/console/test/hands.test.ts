@@ -223,7 +223,7 @@ describeInBrowser('the console at work', async (open) => {
     expect(unexpected(faults, /status of 404/)).toEqual([]);
   });
 
-  it('loads again by itself after a rate limit, not before its time', async () => {
+  it('loads again automatically after a rate limit, but not too early', async () => {
     const tenant = await newTenant(service, { scopes });
     await tenant.connect(200, { description: 'orders-eu' });
     const { page, faults } = await watched();

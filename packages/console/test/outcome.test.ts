@@ -28,7 +28,7 @@ describe('the outcome of an event', () => {
     expect(outcomes.get('EVT-2')).toEqual({ delivered: 1, all: 2, isBad: true });
   });
 
-  it('is the one of the latest delivery to a webhook that the event was sent to again', () => {
+  it('is that of the latest delivery to a webhook that the event was sent to again', () => {
     const outcomes = outcomesOf([
       page([delivery('EVT-2', 3, 'success'), delivery('EVT-2', 2, 'failed')]),
       page([delivery('EVT-1', 1, 'success'), delivery('EVT-1', 2, 'failed')]),
@@ -37,7 +37,7 @@ describe('the outcome of an event', () => {
     expect(outcomes.get('EVT-1')).toEqual({ delivered: 0, all: 1, isBad: true });
   });
 
-  it('is unknown for an event that the end of the page may have cut', () => {
+  it('is unknown for an event that the end of the page may have cut off', () => {
     const cut = page([delivery('EVT-2', 2, 'success'), delivery('EVT-1', 1, 'success')], { hasMore: true });
     expect([...outcomesOf([cut]).keys()]).toEqual(['EVT-2']);
   });
@@ -63,7 +63,7 @@ describe('the rows of the event list', () => {
   const numbers = (runs: readonly TailRun[], pages: readonly EventPage[]) =>
     rowsOf(runs, pages).map(({ id }) => Number(id.slice('EVT-'.length)));
 
-  it('wait for the list to be read again when live mode is turned on, because events may have come meanwhile', () => {
+  it('wait for the list to be read again when live mode is turned on, because events may have arrived in the meantime', () => {
     const runs = received(withRun([], 200), 106, 107);
     const before = [listed(104, 102, 100)];
     expect(mustReadAgain(runs, before)).toBe(true);
@@ -87,7 +87,7 @@ describe('the rows of the event list', () => {
     expect(neededRuns(second, again)).toHaveLength(1);
   });
 
-  it('have no hole if the list is read again long after live mode was turned off', () => {
+  it('have no gap if the list is read again long after live mode was turned off', () => {
     const runs = received(withRun([], 200), 106, 107);
     expect(numbers(runs, [listed(205, 203, 900)])).toEqual([205, 204, 203]);
     expect(numbers(runs, [listed(108, 107, 900)])).toEqual([108, 107]);
@@ -99,7 +99,7 @@ describe('the rows of the event list', () => {
     expect(numbers(runs, [listed(105, 105, 201), listed(103, 102, 202)])).toEqual([106, 105, 104, 103, 102]);
   });
 
-  it('are read again after many live events, and have no hole before or after that', () => {
+  it('are read again after many live events, and have no gap before or after that', () => {
     const many = Array.from({ length: keptMax + 1 }, (_, index) => 106 + index);
     const runs = received(withRun([], 200), ...many);
     const pages = [listed(105, 103, 201)];

@@ -386,7 +386,7 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('say who I am, and keep how times and colors are shown', async () => {
+  it('show whose token it is, and remember the time zone and the theme', async () => {
     const tenant = await newTenant(service, { scopes: ['events:read', 'webhooks:read', 'webhooks:write'] });
     const { webhook } = await tenant.connect(200);
     const event = await tenant.record();

@@ -12,7 +12,7 @@ import { seededRandom } from './random.js';
 import { perSecondMax, perSecondMin } from './rate.js';
 import { behaviors, Receiver } from './receivers.js';
 import { type Summary, summarize } from './summary.js';
-import { WantedRate } from './wanted-rate.js';
+import { TargetRate } from './target-rate.js';
 import { Watch } from './watch.js';
 import { Webhooks } from './webhooks.js';
 
@@ -76,12 +76,12 @@ class Demo {
   readonly #figures = new Figures(behaviors);
   #phase: Situation['phase'] = 'running';
   #eventTypes: readonly string[] = [];
-  #wanted: WantedRate;
+  #target: TargetRate;
 
   constructor(options: DemoOptions, closers: Closers) {
     this.#options = options;
     this.#closers = closers;
-    this.#wanted = new WantedRate(options.perSecond, Date.now());
+    this.#target = new TargetRate(options.perSecond, Date.now());
   }
 
   async run(): Promise<Summary> {
@@ -108,7 +108,7 @@ class Demo {
     return summarize(this.#figures, {
       endedMs,
       givenUp,
-      wantedPerSecond: this.#wanted.average(endedMs),
+      wantedPerSecond: this.#target.average(endedMs),
       webhookIdOf: (receiver) => webhooks.idOf(receiver),
     });
   }
@@ -129,7 +129,7 @@ class Demo {
     return receivers;
   }
 
-  /** Lets the company work until the time is up or it is stopped. Returns when that was. */
+  /** Lets the company work until the time is up or it is stopped. Returns the time of the end. */
   async #work(platform: Platform, receivers: readonly Receiver[]): Promise<number> {
     const { organizationId, seed, perSecond, forMs, stop, onStart } = this.#options;
     const company = new Company(organizationId, seededRandom(seed));
@@ -141,7 +141,7 @@ class Demo {
     let timer = forMs === undefined ? undefined : endIn(firstEventMsMax + forMs);
     let isCounting = false;
     this.#figures.begin(Date.now());
-    this.#wanted = new WantedRate(perSecond, this.#figures.startedMs);
+    this.#target = new TargetRate(perSecond, this.#figures.startedMs);
     const pacer = new Pacer({
       perSecond,
       inFlightMax,
@@ -163,8 +163,8 @@ class Demo {
       figures: this.#figures,
       situation: () => this.#situation(),
       changePace: (factor) => {
-        const perSecond = Math.min(perSecondMax, Math.max(perSecondMin, this.#wanted.perSecond * factor));
-        this.#wanted.change(perSecond, Date.now());
+        const perSecond = Math.min(perSecondMax, Math.max(perSecondMin, this.#target.perSecond * factor));
+        this.#target.change(perSecond, Date.now());
         pacer.pace.change(perSecond);
       },
     });
@@ -219,7 +219,7 @@ class Demo {
     return {
       nowMs: Date.now(),
       phase: this.#phase,
-      wantedPerSecond: this.#wanted.perSecond,
+      wantedPerSecond: this.#target.perSecond,
       publicUrl: service.publicUrl,
       organizationId,
       eventTypes: this.#eventTypes,

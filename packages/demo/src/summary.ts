@@ -27,7 +27,7 @@ interface ReceiverSummary {
   delivered: number;
   /** Given up after the last attempt or at the end of the demo. */
   failed: number;
-  /** Those among `failed` that were waiting for a retry at the end. */
+  /** How many of `failed` were waiting for a retry at the end. */
   given_up: number;
   /** Not settled when the demo ended. They continue at the next start. */
   unsettled: number;

@@ -6,7 +6,7 @@ import { Ledger } from '../src/ledger.js';
 import { RateMeter } from '../src/rate-meter.js';
 import { behaviors } from '../src/receivers.js';
 import { progressLine, summarize, summaryLines } from '../src/summary.js';
-import { WantedRate } from '../src/wanted-rate.js';
+import { TargetRate } from '../src/target-rate.js';
 import { clock, compact, milliseconds, perSecond, wait, whole } from '../src/wording.js';
 
 function shown(id: string, type = 'invoice.paid'): StreamEvent {
@@ -202,13 +202,13 @@ describe('a summary for people', () => {
 
 describe('the target rate', () => {
   test('averages over time, however often it changes', () => {
-    const wanted = new WantedRate(20, 1_000);
-    expect(wanted.average(1_000)).toBe(20);
-    wanted.change(40, 11_000);
-    expect(wanted.perSecond).toBe(40);
-    expect(wanted.average(11_000)).toBeCloseTo(20);
-    wanted.change(10, 21_000);
-    expect(wanted.average(31_000)).toBeCloseTo((20 + 40 + 10) / 3);
+    const target = new TargetRate(20, 1_000);
+    expect(target.average(1_000)).toBe(20);
+    target.change(40, 11_000);
+    expect(target.perSecond).toBe(40);
+    expect(target.average(11_000)).toBeCloseTo(20);
+    target.change(10, 21_000);
+    expect(target.average(31_000)).toBeCloseTo((20 + 40 + 10) / 3);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { collected, MAX_BYTES, TOO_LARGE } from './raw-body.js';
+import { collectBytes, MAX_BYTES, TOO_LARGE } from './raw-body.js';
 import type { Receiver } from './receiver.js';
 import type { Body } from './signing.js';
 
@@ -39,7 +39,7 @@ async function bodyOf(request: Request, maxBytes: number): Promise<unknown> {
   if (typeof rawBody === 'string' || ArrayBuffer.isView(rawBody)) return rawBody;
   if (request.readableDidRead) return body;
   if (Number(request.headers['content-length']) > maxBytes) return TOO_LARGE;
-  return (await collected(request, maxBytes)) ?? TOO_LARGE;
+  return (await collectBytes(request, maxBytes)) ?? TOO_LARGE;
 }
 
 function respond(response: ServerResponse, status: number, text: string, headers = {}): void {

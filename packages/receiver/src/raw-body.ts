@@ -7,7 +7,7 @@ export const TOO_LARGE = 'too_large: The body is too large.';
  * Returns all bytes of a stream, or undefined if there are more than `maxBytes`. The rest is read and dropped, because
  * leaving a stream early would close the connection before the response is sent.
  */
-export async function collected(
+export async function collectBytes(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): Promise<Uint8Array | undefined> {

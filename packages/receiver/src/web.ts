@@ -1,4 +1,4 @@
-import { collected, MAX_BYTES } from './raw-body.js';
+import { collectBytes, MAX_BYTES } from './raw-body.js';
 import type { Receiver } from './receiver.js';
 import { textResponse, tooLarge, type WaitUntil, webReply } from './web-reply.js';
 
@@ -22,7 +22,7 @@ export function webHandler(
     // A body that was already read is gone. The receiver reports this.
     if (request.bodyUsed) return webReply(receiver, undefined as never, request.headers, waitUntil);
     if (Number(request.headers.get('content-length')) > maxBytes) return tooLarge();
-    const body = await collected(chunksOf(request), maxBytes);
+    const body = await collectBytes(chunksOf(request), maxBytes);
     return body ? webReply(receiver, body, request.headers, waitUntil) : tooLarge();
   };
 }

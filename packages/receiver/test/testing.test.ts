@@ -30,7 +30,7 @@ test('a request is signed with two secrets, as during a rotation', () => {
   for (const each of [secret, 'the-secret-before']) expect(verify(body, headers, each).ok).toBe(true);
 });
 
-test('a Web Request carries the same', async () => {
+test('a Web Request has the same headers and body', async () => {
   const request = signedWebRequest('https://example.com/webhooks', 'webhook.verification', { secret });
   expect(request.headers.has('x-service-delivery')).toBe(false);
   expect(verify(await request.arrayBuffer(), request.headers, secret).ok).toBe(true);

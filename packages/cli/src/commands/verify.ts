@@ -134,7 +134,7 @@ function explained(refused: Refused, { body, headers }: SavedRequest, secret: st
 
 /**
  * Returns whether a body matches one of the request's signatures. Each secret signs a request in both ways, so one
- * digest per body is enough: of the kind of which more signatures arrived.
+ * digest per body is enough: of the kind that the request has more signatures of.
  */
 function fitting(headers: SavedRequest['headers'], secret: string): (body: Buffer) => boolean {
   const { 'webhook-id': id, 'webhook-timestamp': seconds } = headers;

@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.js';
 import { uncertain } from '../uncertain.js';
 import {
   activating,
-  isAhead,
+  isInFuture,
   onWebhook,
   reverificationText,
   showWebhook,
@@ -137,7 +137,7 @@ export const webhooksRotate: Command = {
     const secret = chosenSecret(options);
     const id = await webhookId(connection, argument);
     const { previous_secret_until: before } = await connection.posthorn.webhooks.get(id);
-    const hadOlder = isAhead(before);
+    const hadOlder = isInFuture(before);
     const request = { secret: secret.text, ...(grace !== undefined && { grace }) };
     const webhook = await connection.posthorn.webhooks.rotateSecret(id, request).catch((error) => {
       const maybe = `The secret may have been replaced with ${secret.text}.`;

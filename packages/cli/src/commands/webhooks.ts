@@ -112,7 +112,7 @@ export function showWebhook(
       ? [['Last delivery', `${webhook.last_delivery_status} at ${utcTime(new Date(lastAt))}`] as const]
       : []),
     ...further,
-    ...(isAhead(graceEnd) ? [['Old secret', `valid until ${utcTime(new Date(graceEnd))}`] as const] : []),
+    ...(isInFuture(graceEnd) ? [['Old secret', `valid until ${utcTime(new Date(graceEnd))}`] as const] : []),
   ]);
   if (failure) {
     terminal.line();
@@ -166,7 +166,7 @@ async function printedWebhook(context: Context, work: WebhookWork): Promise<Webh
   return webhook;
 }
 
-/** Returns whether a time is there and not over yet. */
-export function isAhead(iso: string | null | undefined): iso is string {
+/** Returns whether a time is set and in the future. */
+export function isInFuture(iso: string | null | undefined): iso is string {
   return typeof iso === 'string' && Date.parse(iso) > Date.now();
 }

@@ -27,7 +27,7 @@ export function faultOf(problem: PosthornError | undefined, field: string): stri
   return /[.?!]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** Returns whether an action that failed may have taken effect: only if the service refused it, it did not. */
+/** Returns whether an action that failed may still have taken effect. It has not if the service refused it. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return !(error instanceof PosthornError) || error.status < 400 || error.status > 499;
 }

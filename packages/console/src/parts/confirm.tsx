@@ -6,7 +6,7 @@ interface ConfirmProps {
   isOpen: boolean;
   onClose: () => void;
   title: string;
-  /** The label of the button that does it. Undefined if there is nothing to do: the dialog can only be closed. */
+  /** The label of the action button. Undefined if there is nothing to do: the dialog can only be closed. */
   action: string | undefined;
   /** The label of the button that closes the dialog without the action. */
   cancel?: string;
@@ -55,7 +55,7 @@ function Content({
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        // React passes the event on to the form that the dialog is written in, which would be submitted too.
+        // In React, the event bubbles up to the form that contains the dialog, which would be submitted, too.
         event.stopPropagation();
         onConfirm();
       }}
@@ -84,7 +84,7 @@ function Content({
           <button
             type="submit"
             className={`btn primary ${isDanger ? 'danger' : ''}`}
-            // The second click of a double click must not trigger what the button has come to mean, such as "Done".
+            // The second click of a double click must not trigger what the button now does, such as "Done".
             onClick={(event) => event.detail > 1 && event.preventDefault()}
             disabled={isBusy || (name !== undefined && asShown(typed) !== asShown(name))}
           >

@@ -27,7 +27,7 @@ export function TimeField({
         className="input"
         type="datetime-local"
         step={1}
-        // The browser then takes four digits for the year, not six, and the form does not take a year of two.
+        // With these limits, a year can have only four digits: browsers would allow six, and accept two.
         min="1970-01-01T00:00"
         max="9999-12-31T23:59:59"
         value={field.value}

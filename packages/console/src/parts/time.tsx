@@ -40,7 +40,7 @@ export function ExactTime({ at }: { at: string }) {
   );
 }
 
-/** How long until a time, counted down, then the time: what was due may not have been read again since. */
+/** A countdown to a time. Then the time itself, because the page may not have been updated since. */
 export function Countdown({ to }: { to: string }) {
   const atMs = Date.parse(to);
   const now = useNow();

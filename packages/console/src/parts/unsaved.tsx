@@ -1,14 +1,14 @@
 import { useBlocker } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { forgetInput, keepInput } from '../kept-input';
 import { useToken } from '../permission';
 import { session, tokenOf } from '../session';
-import { forgetTyped, keepTyped } from '../typed';
 import { Confirm } from './confirm';
 
 /**
  * Asks before values that were typed into a form are lost: in a dialog before another view or tab of the console opens,
  * and in the browser's own dialog before the page is left. If the session ends, it keeps them for the next one: see
- * `typedInto`. Must not be inside the form, because the form would get the dialog's submit event, too.
+ * `keptInput`. Must not be inside the form, because the form would get the dialog's submit event, too.
  */
 export function Unsaved({
   form,
@@ -23,12 +23,12 @@ export function Unsaved({
 }) {
   const token = useToken();
   // The form has them now.
-  useEffect(() => forgetTyped(form), [form]);
+  useEffect(() => forgetInput(form), [form]);
   useEffect(() => {
     const now = tokenOf(session.get());
     return session.subscribe(() => {
       const next = session.get();
-      if (isChanged && next.kind !== 'none' && tokenOf(next) !== now) keepTyped(form, token, values);
+      if (isChanged && next.kind !== 'none' && tokenOf(next) !== now) keepInput(form, token, values);
     });
   }, [form, token, values, isChanged]);
   const blocked = useBlocker({

@@ -6,8 +6,8 @@ import { Sparkline, successRate } from './sparkline';
 
 /**
  * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Requests them only
- * once the row is on screen or close to it, because an organization can have a hundred webhooks, unless the rows are so
- * few that `isOneOfFew`.
+ * once the row is on screen or close to it, because an organization can have a hundred webhooks. With `isOneOfFew`,
+ * requests them immediately.
  */
 export function WebhookDay({
   webhookId,

@@ -3,11 +3,11 @@ import { CatchBoundary, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { isMissingPart } from '../missing-part';
 import { useStore } from '../store';
-import { say } from '../toast';
+import { showToast } from '../toast';
 import { overlay, typedEarly } from './overlay-store';
 import { useShortcuts } from './shortcuts';
 
-/** A lazy component never loads again once it has failed, so that the next try needs new ones. */
+/** A lazy component that failed to load never loads again, so the next try needs new components. */
 const lazyOverlays = () => ({
   Palette: lazy(() => import('./palette').then(({ Palette }) => ({ default: Palette }))),
   MoreViews: lazy(() => import('./more-views').then(({ MoreViews }) => ({ default: MoreViews }))),
@@ -35,7 +35,7 @@ export function Overlays({ token }: { token: Token }) {
       onCatch={() => {
         overlay.set(undefined);
         setOverlays(lazyOverlays);
-        say('This part of the console could not be loaded. Try again, or reload the page.');
+        showToast('This part of the console could not be loaded. Try again, or reload the page.');
       }}
     >
       <Suspense>

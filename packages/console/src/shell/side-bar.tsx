@@ -40,7 +40,7 @@ export function SideBar({ token }: { token: Token | undefined }) {
   );
 }
 
-/** After the end, the session is open only for as long as the service says so. */
+/** When the session ends. The clock of the browser may be wrong, so after that time, it says `soon`. */
 function End({ at }: { at: string }) {
   return useIsPast(Date.parse(at)) ? 'soon' : <TimeAgo at={at} />;
 }

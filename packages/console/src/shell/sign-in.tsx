@@ -1,9 +1,9 @@
 import { Fragment, useState } from 'react';
+import { hasKeptInput } from '../kept-input';
 import { CodeBlock } from '../parts/code-block';
 import { openSession, session } from '../session';
 import { productName, useSettings } from '../settings';
 import { useStore } from '../store';
-import { isTypedKept } from '../typed';
 import { Brand } from './brand';
 
 const command = `npx posthorn token create \\
@@ -19,7 +19,7 @@ export function SignIn() {
   // The token may be pasted with the name of its scheme, as in the header of a request.
   const token = text.trim().replace(/^Bearer\s+/i, '');
   const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
-  const keptNote = isTypedKept() ? 'What you entered in the form is kept.' : undefined;
+  const keptNote = hasKeptInput() ? 'What you entered in the form is kept.' : undefined;
   return (
     <main className="signin">
       <div>
@@ -69,7 +69,7 @@ export function SignIn() {
                 Sign in
               </button>
             </form>
-            {/* Whoever opens an old link to the portal does not run the service. */}
+            {/* Someone who opens an old portal link does not operate the service. */}
             {cameFrom !== 'link' && (
               <>
                 <p className="lead small">

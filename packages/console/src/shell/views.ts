@@ -47,7 +47,7 @@ export function isWithin(path: string, view: View): boolean {
   return path === view.to || path.startsWith(`${view.to}/`);
 }
 
-/** Returns the title of the tab: the item that the view shows, if it is only one, then the view, then the product. */
+/** Returns the title of the tab: the item if the view shows a single one, then the view, then the product. */
 export function titleOf(path: string, product: string, item: string | undefined): string {
   const view = views.find((one) => isWithin(path, one));
   const name = path.startsWith('/token') ? 'Token' : view?.name;

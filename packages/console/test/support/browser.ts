@@ -55,9 +55,9 @@ function watch(page: Page, origin: string): string[] {
   return faults;
 }
 
-/** Makes a page that has been used as good as new: nothing stored, nothing granted, nobody listening. */
+/** Resets a page that was used: clears its storage, permissions, routes and listeners. */
 async function renew(page: Page): Promise<void> {
-  // A request may still be on its way through a handler. It no longer matters to anybody.
+  // A handler may still be processing a request. Its result no longer matters.
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   if (page.url() !== 'about:blank') await page.evaluate('sessionStorage.clear(); localStorage.clear()');
   await page.context().clearPermissions();

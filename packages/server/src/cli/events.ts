@@ -8,7 +8,7 @@ import {
   eventsTail,
   exactTypeOf,
   indentedJson,
-  isWhole,
+  isFullId,
   limitOf,
   type Options,
   onlyWithEnding,
@@ -79,7 +79,7 @@ export const eventsGetCommand: OperatorCommand = {
     const earliestMs = earliestReadableMs(Date.now(), config.eventRetentionMs);
     const { id, event } = await withDatabase(config, async (database) => {
       await requireHere(database, organization_id);
-      const id = isWhole('EVT', argument)
+      const id = isFullId('EVT', argument)
         ? argument.toUpperCase()
         : await idWithEnding(database, argument, organization_id, earliestMs);
       const createdMs = idTimeMs('EVT', id) ?? 0;

@@ -11,7 +11,7 @@ import { copyText } from '../../clipboard';
 import { curlOfRequest } from '../../curl';
 import { formatMs } from '../../format';
 import { useLive } from '../../live';
-import { isAboutToChange, waitsForLast } from '../../next-attempt';
+import { isAboutToChange, waitsForLastAttempt } from '../../next-attempt';
 import { Breadcrumb } from '../../parts/breadcrumb';
 import { Confirm } from '../../parts/confirm';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
@@ -27,7 +27,7 @@ import { usePermission } from '../../permission';
 import { useRequestKey } from '../../request-key';
 import { useSettings } from '../../settings';
 import { useShownItem } from '../../shown-item';
-import { say } from '../../toast';
+import { showToast } from '../../toast';
 import { AttemptTimeline } from './attempt-timeline';
 import { Diagnosis } from './diagnosis';
 import { LaterDelivery } from './later-delivery';
@@ -74,10 +74,10 @@ function Body({
   const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
   const again = useRedelivery(webhookId);
   const { retry_waits_ms: waitsMs } = useSettings();
-  const isLast = waitsForLast(delivery, waitsMs);
-  const [isAsking, setAsking] = useState(false);
-  // The last scheduled attempt may be made while the user is asked.
-  const isOpen = isAsking && isLast;
+  const isLast = waitsForLastAttempt(delivery, waitsMs);
+  const [isConfirming, setConfirming] = useState(false);
+  // The last scheduled attempt may be made while the dialog is open.
+  const isOpen = isConfirming && isLast;
   // As soon as the page shows the effect of a request, it no longer matters that its response was lost.
   const hasChanged =
     again.variables?.attempts !== delivery.attempts || again.variables.final !== delivery.final;
@@ -91,7 +91,7 @@ function Body({
   const redeliver = () =>
     again.mutate(delivery, {
       onSuccess: ({ id }) => {
-        setAsking(false);
+        setConfirming(false);
         const isSame = id === delivery.id;
         void navigate({
           params: { webhookId, deliveryId: id },
@@ -127,7 +127,7 @@ function Body({
             onClick={() => {
               if (!isLast) return redeliver();
               again.reset();
-              setAsking(true);
+              setConfirming(true);
             }}
           >
             {again.isPending ? 'Sending…' : isLast ? 'Redeliver now…' : 'Redeliver now'}
@@ -136,7 +136,7 @@ function Body({
       </div>
       <Confirm
         isOpen={isOpen}
-        onClose={() => setAsking(false)}
+        onClose={() => setConfirming(false)}
         title="Use the last scheduled attempt now?"
         action={again.isPending ? 'Sending…' : 'Redeliver now'}
         isBusy={again.isPending}
@@ -224,10 +224,10 @@ function useRedelivery(webhookId: string) {
   const keyOf = useRequestKey();
   return useAction({
     mutationFn: ({ id, attempts, final }: Detail) =>
-      // As soon as the page shows the effect of a request, the next one is another, even if the response was lost.
+      // Once the page shows the effect of a request, the next request gets a new key, even if the response was lost.
       posthorn.deliveries.redeliver(webhookId, id, { idempotencyKey: keyOf({ id, attempts, final }) }),
     onSuccess: (queued, { id }) => {
-      say(queued.id === id ? 'The next attempt is being made now.' : 'Redelivered as a new delivery.');
+      showToast(queued.id === id ? 'The next attempt is being made now.' : 'Redelivered as a new delivery.');
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },
   });

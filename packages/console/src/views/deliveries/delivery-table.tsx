@@ -26,9 +26,9 @@ import { RedeliverSelection } from './redeliver-selection';
 
 /** The deliveries of all webhooks, or of one. */
 export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
-  const { state: asked, ...others }: DeliverySearch = useSearch({ strict: false });
-  const state = deliveryStates.find((one) => one === asked);
-  // A state that does not exist is no filter.
+  const { state: stateInUrl, ...others }: DeliverySearch = useSearch({ strict: false });
+  const state = deliveryStates.find((one) => one === stateInUrl);
+  // An unknown state is ignored.
   const search: DeliverySearch = state ? { ...others, state } : others;
   const may = usePermission();
   const { refetchInterval } = useLive();

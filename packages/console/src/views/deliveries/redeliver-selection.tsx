@@ -4,11 +4,11 @@ import { useEffect, useRef, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { plural } from '../../format';
-import { isHeld, waitsForLast } from '../../next-attempt';
+import { isHeld, waitsForLastAttempt } from '../../next-attempt';
 import { Confirm } from '../../parts/confirm';
 import { useRequestKey } from '../../request-key';
 import { useSettings } from '../../settings';
-import { say } from '../../toast';
+import { showToast } from '../../toast';
 import { effectSentenceOf, heldSentenceOf, type Redelivery, redeliverAll, sentenceOf } from './redelivery';
 
 /**
@@ -27,7 +27,7 @@ export function RedeliverSelection({
 }) {
   const client = useQueryClient();
   const { retry_waits_ms: waitsMs } = useSettings();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const [run, setRun] = useState<Redelivery>({ all: [], sent: [] });
   const stop = useRef(new AbortController());
   const keyOf = useRequestKey();
@@ -50,8 +50,8 @@ export function RedeliverSelection({
       return done;
     },
     onSuccess: (done) => {
-      setAsking(false);
-      say(done.sent.length < done.all.length ? `Stopped. ${sentenceOf(done)}` : sentenceOf(done));
+      setConfirming(false);
+      showToast(done.sent.length < done.all.length ? `Stopped. ${sentenceOf(done)}` : sentenceOf(done));
     },
   });
   // If the user leaves, nothing is left that could stop it.
@@ -69,12 +69,12 @@ export function RedeliverSelection({
   function open(): void {
     redeliver.reset();
     seen.current = selected;
-    setAsking(true);
+    setConfirming(true);
   }
 
   function close(): void {
     stop.current.abort();
-    setAsking(false);
+    setConfirming(false);
   }
 
   const sendable = selected.filter((delivery) => !isHeld(delivery));
@@ -83,7 +83,7 @@ export function RedeliverSelection({
   const deliveries = redeliver.isPending ? run.all : sendable;
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
-  const last = deliveries.filter((delivery) => waitsForLast(delivery, waitsMs)).length;
+  const last = deliveries.filter((delivery) => waitsForLastAttempt(delivery, waitsMs)).length;
   return (
     <section className="selection" aria-label="Selection">
       <b>
@@ -98,7 +98,7 @@ export function RedeliverSelection({
         Redeliver…
       </button>
       <Confirm
-        isOpen={isAsking}
+        isOpen={isConfirming}
         onClose={close}
         title={
           isNothing

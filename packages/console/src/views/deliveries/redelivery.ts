@@ -6,7 +6,7 @@ import { plural } from '../../format';
 export interface Redelivery {
   all: readonly Delivery[];
   sent: readonly Delivery[];
-  /** Why the one after those that were sent failed. */
+  /** Why the first delivery that was not sent failed. */
   error?: Error;
 }
 

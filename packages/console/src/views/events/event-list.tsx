@@ -21,7 +21,7 @@ import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
 import { NoEvents } from './no-events';
 import { OutcomeCell } from './outcome-cell';
-import { type Found, useOutcomes } from './outcomes';
+import { type FoundOutcome, useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
 export function EventList() {
@@ -61,7 +61,7 @@ function Events() {
       {problemIn(query.error) && !query.isFetchNextPageError && (
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}
-      {/* What refuses the list refuses the tail too. */}
+      {/* If the list is refused, so is the tail: one note is enough. */}
       {canFollow && tail.error && !query.error && <ProblemNote error={tail.error} onRetry={tail.retry} />}
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
       {isEmpty && (isFiltered ? <NoMatch title="No event matches" type={search.type} /> : <NoEvents />)}
@@ -133,7 +133,7 @@ const Row = memo(function Row({
 }: {
   event: Event;
   isFresh: boolean;
-  outcome: Found;
+  outcome: FoundOutcome;
   showsOutcome: boolean;
 }) {
   return (

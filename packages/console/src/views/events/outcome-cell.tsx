@@ -5,7 +5,7 @@ import { useOnScreen } from '../../on-screen';
 import { staleMs } from '../../query-client';
 import { lookUp } from './look-up';
 import { outcomesOf } from './outcome';
-import type { Found } from './outcomes';
+import type { FoundOutcome } from './outcomes';
 
 /** Each row takes a request, and a token has 600 of them per minute by default. */
 const lookUpEveryMs = 60_000;
@@ -17,7 +17,7 @@ const lookedAt = { marginPx: 0, forMs: 1_000 };
  * How many webhooks received the event. Unless the search of the page found that all of them did, the deliveries of the
  * event are looked up, because the search does not find redeliveries and replays.
  */
-export function OutcomeCell({ eventId, found }: { eventId: string; found: Found }) {
+export function OutcomeCell({ eventId, found }: { eventId: string; found: FoundOutcome }) {
   const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>(lookedAt);
   const { isLive } = useLive();
   const inSearch = typeof found === 'object' ? found : undefined;

@@ -12,7 +12,7 @@ const wanted = 4 * limit;
  * What a search found about an event: its outcome, `missing` if it must be looked up, or `failed`. Undefined while the
  * search runs.
  */
-export type Found = EventOutcome | 'missing' | 'failed' | undefined;
+export type FoundOutcome = EventOutcome | 'missing' | 'failed' | undefined;
 
 interface Range {
   from: string;
@@ -38,7 +38,7 @@ export function useOutcomes(
   rows: readonly Event[],
   isOn: boolean,
   refetchInterval: number | false,
-): ReadonlyMap<string, Found> {
+): ReadonlyMap<string, FoundOutcome> {
   const ranges = rangesOf(pages, rows);
   const newest = rows[0]?.created_at ?? '';
   const searches = useQueries({
@@ -51,7 +51,7 @@ export function useOutcomes(
     })),
   });
   const outcomes = outcomesOf(searches.flatMap(({ data: page }) => page ?? []));
-  const foundOf = ({ id, created_at: at }: Event): Found => {
+  const foundOf = ({ id, created_at: at }: Event): FoundOutcome => {
     const search = searches[ranges.findIndex(({ from, to }) => from <= at && (!to || at <= to))];
     const outcome = outcomes.get(id);
     if (outcome || !search) return outcome ?? 'missing';

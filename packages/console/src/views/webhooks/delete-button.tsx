@@ -7,20 +7,20 @@ import { posthorn } from '../../api/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { Confirm } from '../../parts/confirm';
 import { hostOf, webhookName } from '../../parts/webhook-tag';
-import { say } from '../../toast';
-import { isDeletionOpen, keepDeletion } from './open-deletions';
+import { showToast } from '../../toast';
+import { isDeletionUnresolved, rememberDeletion } from './unresolved-deletions';
 
 /** Deletes the webhook after the user has typed its name. */
 export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const isShown = useMatchRoute();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const name = webhookName(webhook);
   const remove = useAction({
     mutationFn: () => deleteOrFindDeleted(webhook.id),
     onSuccess: async () => {
-      say(`Deleted ${name}.`);
+      showToast(`Deleted ${name}.`);
       // The user may have gone on to another view. The other tabs of the webhook have nothing to show any more.
       if (isShown({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }))
         await navigate({ to: '/webhooks', ignoreBlocker: true });
@@ -35,14 +35,14 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
         className="btn danger"
         onClick={() => {
           remove.reset();
-          setAsking(true);
+          setConfirming(true);
         }}
       >
         Delete…
       </button>
       <Confirm
-        isOpen={isAsking}
-        onClose={() => setAsking(false)}
+        isOpen={isConfirming}
+        onClose={() => setConfirming(false)}
         title={`Delete ${name}?`}
         action={remove.isPending ? 'Deleting…' : 'Delete'}
         isDanger
@@ -65,8 +65,8 @@ async function deleteOrFindDeleted(webhookId: string): Promise<void> {
   try {
     await posthorn.webhooks.delete(webhookId);
   } catch (error) {
-    if (isOutcomeUnknown(error)) keepDeletion(webhookId);
-    else if (problemIn(error)?.code === 'not_found' && isDeletionOpen(webhookId)) return;
+    if (isOutcomeUnknown(error)) rememberDeletion(webhookId);
+    else if (problemIn(error)?.code === 'not_found' && isDeletionUnresolved(webhookId)) return;
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import { eventTypesQuery } from '../../api/events';
 import { isOutcomeUnknown, isUnreachable, problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { newSecret } from '../../identifier';
+import { keptInput } from '../../kept-input';
 import { Breadcrumb } from '../../parts/breadcrumb';
 import { CodeBlock } from '../../parts/code-block';
 import { Forbidden } from '../../parts/forbidden';
@@ -18,7 +19,6 @@ import { Unsaved } from '../../parts/unsaved';
 import { sendScopes, usePermission, useToken } from '../../permission';
 import { useRequestKey } from '../../request-key';
 import { productName, useSettings } from '../../settings';
-import { typedInto } from '../../typed';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
 import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
@@ -56,7 +56,7 @@ function Form() {
   const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
   const navigate = useNavigate();
   const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
-  const [kept] = useState(() => typedInto<{ draft: WebhookDraft; secret: string }>(formName, token));
+  const [kept] = useState(() => keptInput<{ draft: WebhookDraft; secret: string }>(formName, token));
   const [draft, setDraft] = useState(() => (kept ? reopened(kept.draft) : opened));
   // The receiver may have it already.
   const [secret] = useState(() => kept?.secret ?? newSecret());

@@ -1,14 +1,14 @@
 import type { Webhook } from '@posthorn/client';
 import { shownStatusOf } from '../../parts/webhook-tag';
 import { freshSecretOf } from './fresh-secret';
-import { useOpenRotation } from './open-rotation';
 import { ReceiverCode } from './receiver-code';
 import { SecretBox } from './secret-box';
+import { useUnresolvedRotation } from './unresolved-rotation';
 
 /** The code of a receiver for this webhook. */
 export function ReceiverTab({ webhook }: { webhook: Webhook }) {
   const secret = freshSecretOf(webhook.id);
-  const rotation = useOpenRotation(webhook.id);
+  const rotation = useUnresolvedRotation(webhook.id);
   return (
     <div className="stack">
       {webhook.status === 'active' && (

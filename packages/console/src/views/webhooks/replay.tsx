@@ -64,7 +64,7 @@ function Form({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate({ from: '/webhooks/$webhookId/replay' });
   const shownZone = useStore(zone);
   const [openedMs] = useState(() => Date.now());
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const keyOf = useRequestKey();
   const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
   const to = search.to ?? new Date(openedMs).toISOString();
@@ -89,7 +89,7 @@ function Form({ webhook }: { webhook: Webhook }) {
       onSubmit={(event) => {
         event.preventDefault();
         start.reset();
-        setAsking(true);
+        setConfirming(true);
       }}
     >
       <div className="filters">
@@ -151,8 +151,8 @@ function Form({ webhook }: { webhook: Webhook }) {
         {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
       </div>
       <Confirm
-        isOpen={isAsking}
-        onClose={() => setAsking(false)}
+        isOpen={isConfirming}
+        onClose={() => setConfirming(false)}
         title={`Replay to ${webhookName(webhook)}?`}
         action={start.isPending ? 'Starting…' : 'Replay'}
         isBusy={start.isPending}

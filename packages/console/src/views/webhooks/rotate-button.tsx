@@ -10,8 +10,14 @@ import { Confirm } from '../../parts/confirm';
 import { Segmented } from '../../parts/segmented';
 import { webhookName } from '../../parts/webhook-tag';
 import { keepFreshSecret } from './fresh-secret';
-import { forgetRotation, graces, keepRotation, type Rotation, useOpenRotation } from './open-rotation';
 import { SecretBox } from './secret-box';
+import {
+  forgetRotation,
+  gracePeriods,
+  type Rotation,
+  rememberRotation,
+  useUnresolvedRotation,
+} from './unresolved-rotation';
 
 /**
  * Rotates the secret. The page generates the new secret, so that it can be copied before it takes effect. If the outcome
@@ -20,7 +26,7 @@ import { SecretBox } from './secret-box';
 export function RotateButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const [next, setNext] = useState<Rotation | undefined>();
-  const open = useOpenRotation(webhook.id);
+  const open = useUnresolvedRotation(webhook.id);
   const rotate = useAction({
     mutationFn: ({ rotation: { secret, grace, key } }: { rotation: Rotation; isRepeated: boolean }) =>
       posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
@@ -30,8 +36,8 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
     },
     onError: (error, { rotation, isRepeated }) => {
-      if (isOutcomeUnknown(error)) keepRotation(webhook.id, rotation);
-      // That a repeated request is refused says nothing about the first one.
+      if (isOutcomeUnknown(error)) rememberRotation(webhook.id, rotation);
+      // If a repeated request is refused, the first one may still have taken effect.
       else if (!isRepeated) forgetRotation(webhook.id);
     },
   });
@@ -51,7 +57,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       <Confirm
         isOpen={next !== undefined}
         onClose={() => {
-          if (rotate.isPending && next) keepRotation(webhook.id, next);
+          if (rotate.isPending && next) rememberRotation(webhook.id, next);
           setNext(undefined);
         }}
         title={
@@ -116,7 +122,7 @@ function Grace({
       <div>
         <Segmented
           label="Grace period for the old secret"
-          choices={graces}
+          choices={gracePeriods}
           value={value}
           onChange={onChange}
         />

@@ -6,7 +6,7 @@ import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
 import { webhookName } from '../../parts/webhook-tag';
-import { say } from '../../toast';
+import { showToast } from '../../toast';
 
 /** Disables a webhook, or activates a disabled one. */
 export function StatusButton({
@@ -18,15 +18,15 @@ export function StatusButton({
   onActivationError: (error: Error | undefined) => void;
 }) {
   const client = useQueryClient();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const isDisabled = webhook.status === 'disabled';
   const change = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
     onSuccess: (changed) => {
-      setAsking(false);
+      setConfirming(false);
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
-      say(
+      showToast(
         {
           active: 'Active.',
           disabled: 'Disabled.',
@@ -36,7 +36,7 @@ export function StatusButton({
     },
   });
   // Somebody else may have disabled it.
-  if (isDisabled && isAsking) setAsking(false);
+  if (isDisabled && isConfirming) setConfirming(false);
   if (isDisabled) {
     return (
       <button
@@ -59,14 +59,14 @@ export function StatusButton({
         className="btn"
         onClick={() => {
           change.reset();
-          setAsking(true);
+          setConfirming(true);
         }}
       >
         Disable…
       </button>
       <Confirm
-        isOpen={isAsking}
-        onClose={() => setAsking(false)}
+        isOpen={isConfirming}
+        onClose={() => setConfirming(false)}
         title={`Disable ${webhookName(webhook)}?`}
         action={change.isPending ? 'Disabling…' : 'Disable'}
         isBusy={change.isPending}

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
-import { say } from '../../toast';
+import { showToast } from '../../toast';
 
 /** Sends the verification request again. The note of the webhook shows the result. */
 export function useVerification(webhook: Webhook) {
@@ -13,7 +13,7 @@ export function useVerification(webhook: Webhook) {
     onSuccess: (verified) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, verified);
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
-      say(
+      showToast(
         verified.status === 'active'
           ? 'Verified: the webhook is active.'
           : 'Not verified. See the reason on this page.',

@@ -15,8 +15,8 @@ import { WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { useShownItem } from '../../shown-item';
 import { DeliveryTable } from '../deliveries/delivery-table';
-import { isDeletionOpen } from './open-deletions';
 import { StatusButton } from './status-button';
+import { isDeletionUnresolved } from './unresolved-deletions';
 import { useVerification, VerifyButton } from './verify-button';
 import { WebhookNote } from './webhook-note';
 
@@ -39,7 +39,7 @@ export function WebhookDetail() {
       <Breadcrumb>
         <Link to="/webhooks">Webhooks</Link>
       </Breadcrumb>
-      {problemIn(webhook.error)?.code === 'not_found' && isDeletionOpen(webhookId) ? (
+      {problemIn(webhook.error)?.code === 'not_found' && isDeletionUnresolved(webhookId) ? (
         <Deleted />
       ) : (
         <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>

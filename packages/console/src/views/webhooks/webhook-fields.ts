@@ -26,7 +26,7 @@ export function newPair(): HeaderPair {
   return { key: lastKey, name: '', value: '', isStored: false };
 }
 
-/** Returns a draft that was kept while the page was loaded again: rows that are added now must not have its keys. */
+/** Returns a draft that was kept across a reload, with new keys, so that rows that are added later have other keys. */
 export function reopened(draft: WebhookDraft): WebhookDraft {
   return { ...draft, headers: draft.headers.map((pair) => ({ ...pair, key: newPair().key })) };
 }

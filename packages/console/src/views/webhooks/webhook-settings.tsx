@@ -6,22 +6,22 @@ import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
+import { keptInput } from '../../kept-input';
 import { ProblemNote } from '../../parts/problem-note';
 import { ExactTime } from '../../parts/time';
 import { Unsaved } from '../../parts/unsaved';
 import { usePermission, useToken } from '../../permission';
-import { say } from '../../toast';
-import { typedInto } from '../../typed';
+import { showToast } from '../../toast';
 import { DeleteButton } from './delete-button';
-import { useOpenRotation } from './open-rotation';
 import { RotateButton } from './rotate-button';
 import { SecretBox } from './secret-box';
+import { useUnresolvedRotation } from './unresolved-rotation';
 import { changesOf, draftOf, isSameDraft, rebasedDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
-  const rotation = useOpenRotation(webhook.id);
+  const rotation = useUnresolvedRotation(webhook.id);
   return (
     <>
       {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <Facts webhook={webhook} />}
@@ -62,7 +62,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const token = useToken();
   const form = `webhook ${webhook.id}`;
   const [draft, setDraft] = useState(() => {
-    const kept = typedInto<{ draft: WebhookDraft; before: WebhookDraft }>(form, token);
+    const kept = keptInput<{ draft: WebhookDraft; before: WebhookDraft }>(form, token);
     return kept
       ? rebasedDraft(reopened(kept.draft), kept.before, webhook)
       : { ...draftOf(webhook), ...(url && { url }) };
@@ -73,7 +73,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   }
   const changes = changesOf(draft, webhook);
   const hasChanges = Object.keys(changes).length > 0;
-  // A URL that a link proposed was not typed: nothing is lost with it.
+  // A URL that comes from a link was not typed, so nothing is lost without it.
   const isTyped = Object.keys(changes).some((name) => name !== 'url' || draft.url !== url);
   const save = useAction({
     mutationFn: (submitted: WebhookDraft) =>
@@ -83,7 +83,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       // A verification takes seconds, and the user can keep typing meanwhile.
       setDraft((current) => rebasedDraft(current, submitted, changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
-      say(
+      showToast(
         changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
       );
     },

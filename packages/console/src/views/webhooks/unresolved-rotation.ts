@@ -1,6 +1,6 @@
 import { createStore, useStore } from '../../store';
 
-export const graces = [
+export const gracePeriods = [
   { key: '0s', label: 'None' },
   { key: '1h', label: '1 hour' },
   { key: '24h', label: '24 hours' },
@@ -10,7 +10,7 @@ export const graces = [
 /** A rotation of a secret, as it is sent. Sent again with the same key, it has no further effect. */
 export interface Rotation {
   secret: string;
-  grace: (typeof graces)[number]['key'];
+  grace: (typeof gracePeriods)[number]['key'];
   key: string;
 }
 
@@ -20,7 +20,7 @@ export interface Rotation {
  */
 const rotations = createStore<ReadonlyMap<string, Rotation>>(new Map());
 
-export function keepRotation(webhookId: string, rotation: Rotation): void {
+export function rememberRotation(webhookId: string, rotation: Rotation): void {
   rotations.set(new Map(rotations.get()).set(webhookId, rotation));
 }
 
@@ -28,6 +28,6 @@ export function forgetRotation(webhookId: string): void {
   rotations.set(new Map([...rotations.get()].filter(([id]) => id !== webhookId)));
 }
 
-export function useOpenRotation(webhookId: string): Rotation | undefined {
+export function useUnresolvedRotation(webhookId: string): Rotation | undefined {
   return useStore(rotations).get(webhookId);
 }

@@ -1,5 +1,5 @@
 /** The target rate in events per second, now and on average since the start. */
-export class WantedRate {
+export class TargetRate {
   readonly #startedMs: number;
   #perSecond: number;
   /** How many events were due by the last change, and when that was. */

@@ -4,7 +4,7 @@ import { tabStorage } from './browser-storage';
 const key = 'posthorn.typed';
 
 interface Kept {
-  /** Nobody else is shown what was typed. */
+  /** Only the same organization and workspace may see the input. */
   owner: string;
   form: string;
   values: unknown;
@@ -19,23 +19,23 @@ function kept(): Kept | undefined {
 
 /**
  * Keeps what was typed into a form until the user has signed in again. It is in the storage of this tab, next to the
- * token, because a session of the portal starts with another load of the page.
+ * token, because a new portal session loads the page again.
  */
-export function keepTyped(form: string, token: Token, values: unknown): void {
+export function keepInput(form: string, token: Token, values: unknown): void {
   tabStorage.set(key, JSON.stringify({ owner: ownerOf(token), form, values } satisfies Kept));
 }
 
 /** Returns what was typed into a form when the last session ended. */
-export function typedInto<T>(form: string, token: Token): T | undefined {
-  const typed = kept();
-  return typed?.form === form && typed.owner === ownerOf(token) ? (typed.values as T) : undefined;
+export function keptInput<T>(form: string, token: Token): T | undefined {
+  const input = kept();
+  return input?.form === form && input.owner === ownerOf(token) ? (input.values as T) : undefined;
 }
 
-export function isTypedKept(): boolean {
+export function hasKeptInput(): boolean {
   return kept() !== undefined;
 }
 
-/** Forgets what was typed into a form, or into any. */
-export function forgetTyped(form?: string): void {
+/** Forgets what was typed into this form, or into any form. */
+export function forgetInput(form?: string): void {
   if (form === undefined || kept()?.form === form) tabStorage.remove(key);
 }
