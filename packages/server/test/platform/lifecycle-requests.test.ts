@@ -115,8 +115,8 @@ describe('a move', () => {
     }
     expect(pointers(await platform.post('service-lines/LIN-1/pause', { reason: 7, why: '' }))).toEqual([
       '/actor required',
-      '/why unknown_field',
       '/reason wrong_type',
+      '/why unknown_field',
     ]);
   });
 
