@@ -297,6 +297,8 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('button', { name: 'Discard' }).click();
     await tab('Activity').click();
     await page.locator('.tabs [aria-current="page"]', { hasText: 'Activity' }).waitFor();
+    await page.getByRole('heading', { name: 'No attempts yet' }).waitFor();
+    expect(await page.locator('.chart').count()).toBe(0);
 
     await visit(page, '/webhooks/new', 'New webhook');
     await page.getByLabel('URL').fill('https://example.com/hook');

@@ -1,14 +1,17 @@
 import type { Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { statsQuery } from '../../api/stats';
 import { formatCount, formatMs } from '../../format';
 import { useLive } from '../../live';
 import { Chart } from '../../parts/chart';
 import { DeliveryChart } from '../../parts/delivery-chart';
+import { Empty } from '../../parts/empty';
 import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
 import { successRate } from '../../parts/sparkline';
+import { TimeAgo } from '../../parts/time';
 import { usePermission } from '../../permission';
 import { rangeOf } from '../../range';
 import { barsOf } from '../../stats-bars';
@@ -35,11 +38,19 @@ export function Activity({ webhook }: { webhook: Webhook }) {
     <Loaded query={stats} lines={8}>
       {(data) => (
         <>
-          <FigureRow stats={data} />
-          <DeliveryChart stats={data} webhookId={webhook.id}>
-            <RangePicker search={search} fallback="24h" />
-          </DeliveryChart>
-          <ResponseTimes stats={data} />
+          {isQuiet(data) ? (
+            <NoAttempts webhook={webhook}>
+              <RangePicker search={search} fallback="24h" />
+            </NoAttempts>
+          ) : (
+            <>
+              <FigureRow stats={data} />
+              <DeliveryChart stats={data} webhookId={webhook.id}>
+                <RangePicker search={search} fallback="24h" />
+              </DeliveryChart>
+              <ResponseTimes stats={data} />
+            </>
+          )}
           {may.readAudit && (
             <p className="small">
               <Link to="/audit" search={{ target_id: webhook.id }} className="link">
@@ -50,6 +61,33 @@ export function Activity({ webhook }: { webhook: Webhook }) {
         </>
       )}
     </Loaded>
+  );
+}
+
+const isQuiet = ({ totals }: Stats) => totals.delivered + totals.failed_attempts + totals.given_up === 0;
+
+/** Says what the charts would show, and what makes them appear: without attempts, their axes would have no meaning. */
+function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNode }) {
+  const { last_delivery_at: last, status } = webhook;
+  if (last !== null) {
+    return (
+      <Empty title="No attempts in this time range" actions={children}>
+        <p>
+          Deliveries and response times appear here if the range includes attempts. The latest attempt was{' '}
+          <TimeAgo at={last} />.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No attempts yet">
+      <p>
+        {status === 'active'
+          ? 'Deliveries and response times over time appear here after the first event that the webhook subscribes to.'
+          : `This webhook receives no events until it is ${status === 'disabled' ? 'activated' : 'verified'}. After that, deliveries and response times over time appear here.`}{' '}
+        Tests are not counted.
+      </p>
+    </Empty>
   );
 }
 
