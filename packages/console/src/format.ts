@@ -82,6 +82,11 @@ export function formatExact(atMs: number, zone: Zone): string {
   return text.format(atMs);
 }
 
+/** `15 Nov 2026, 20:41:07 UTC` */
+export function formatSecond(atMs: number, zone: Zone): string {
+  return formatOf(zone, { ...dateParts, ...clockParts, timeZoneName: 'short' }).format(atMs);
+}
+
 /** `20:41:07` today, `14 Nov 20:41` on another day, `14 Nov 2025 20:41` in another year. */
 export function formatClock(atMs: number, zone: Zone, nowMs: number): string {
   if (isSameDay(atMs, nowMs, zone)) return formatOf(zone, clockParts).format(atMs);

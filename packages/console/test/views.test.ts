@@ -617,6 +617,11 @@ describeInBrowser('the views of the console', async (open) => {
     );
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
     await page.getByText(/^next due 16 Nov/).waitFor();
+    const around = page.getByText('Look at its logs around').locator('time').first();
+    expect(await around.getAttribute('title')).toMatch(/^\d+ \w+ \d{4} [\d:]{8} UTC$/);
+    const earlier = 'from=2026-11-01T00:00:00.000Z&to=2026-11-02T00:00:00.000Z';
+    await visit(page, `/webhooks/${webhook.id}?tab=activity&${earlier}`, 'orders-eu');
+    await page.getByRole('heading', { name: 'No attempts in this time range' }).waitFor();
     next = null;
     await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
     await page.getByText('This delivery is waiting until the webhook is verified.').waitFor();

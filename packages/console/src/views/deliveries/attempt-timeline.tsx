@@ -3,6 +3,7 @@ import { excerptOf } from '../../excerpt';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { ClockTime, Countdown } from '../../parts/time';
+import { WithTimes } from '../../parts/with-times';
 
 const isGood = ({ http_status }: Attempt) => http_status !== null && http_status >= 200 && http_status < 300;
 
@@ -57,7 +58,9 @@ export function AttemptTimeline({
           </div>
           {/* The diagnosis at the top of the page explains the latest attempt, and those that ended the same way. */}
           {attempt.error_detail && attempt.error_detail !== latest?.error_detail && (
-            <p className="small">{attempt.error_detail}</p>
+            <p className="small">
+              <WithTimes text={attempt.error_detail} />
+            </p>
           )}
           {attempt.response && <p className="mono cut">{excerptOf(attempt.response)}</p>}
         </li>

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { formatMs, plural } from '../../format';
 import { isHeld } from '../../next-attempt';
 import { outcomeOf } from '../../parts/delivery-tag';
+import { WithTimes } from '../../parts/with-times';
 import { usePermission } from '../../permission';
 
 /** What happened and what to do about it, at the top of the page. */
@@ -25,7 +26,11 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
       <div className="note warn">
         <b>This delivery is waiting until the webhook is verified.</b>
         <p>After that, the attempts continue.</p>
-        {latest?.error_detail && <p className="small">Latest attempt: {latest.error_detail}</p>}
+        {latest?.error_detail && (
+          <p className="small">
+            Latest attempt: <WithTimes text={latest.error_detail} />
+          </p>
+        )}
         <OpenWebhook webhookId={webhookId} />
       </div>
     );
@@ -56,9 +61,11 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   const isDisabled = delivery.error === 'disabled';
   return (
     <div className={delivery.final ? 'note' : 'note warn'}>
-      <b>{latest.error_detail ?? `The latest attempt failed: ${outcomeOf(latest)}.`}</b>
+      <b>
+        <WithTimes text={latest.error_detail ?? `The latest attempt failed: ${outcomeOf(latest)}.`} />
+      </b>
       <p>
-        {latest.remedy}{' '}
+        {latest.remedy && <WithTimes text={latest.remedy} />}{' '}
         {delivery.attempts > 1 && `${alike} of ${plural(delivery.attempts, 'attempt')} ended this way.`}{' '}
         {isDisabled
           ? 'Then the webhook was disabled. If it is still disabled, activate it before you redeliver the event.'

@@ -8,6 +8,7 @@ import { useLive } from '../../live';
 import { ProblemNote } from '../../parts/problem-note';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { WithTimes } from '../../parts/with-times';
 import { usePermission } from '../../permission';
 import { useVerification, VerifyButton } from '../webhooks/verify-button';
 
@@ -77,10 +78,14 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
   return (
     <Problem
       webhook={webhook}
-      says={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
+      says={
+        <WithTimes
+          text={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
+        />
+      }
       then={
         <>
-          {attempt?.remedy ?? '\u00a0'}{' '}
+          <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
           {data?.next_attempt_at && (
             <>
               Next attempt <Countdown to={data.next_attempt_at} />.
@@ -116,10 +121,10 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
     <Problem
       webhook={webhook}
       error={verify.error}
-      says={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`}
+      says={<WithTimes text={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`} />}
       then={
         <>
-          {failure?.remedy}{' '}
+          {failure && <WithTimes text={failure.remedy} />}{' '}
           {failure && (
             <>
               Last tried <TimeAgo at={failure.at} />.

@@ -11,6 +11,7 @@ import { FilterSelect } from '../../parts/filter-select';
 import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
 import { RequestBox, ResponseBox } from '../../parts/wire';
+import { WithTimes } from '../../parts/with-times';
 import { matches } from '../../subscription';
 
 /** Sends a test event and shows request and response side by side. */
@@ -66,11 +67,19 @@ function Result({ receipt }: { receipt: Receipt }) {
     <>
       <div className={isGood ? 'note ok' : 'note'} role="status">
         <b>
-          {isGood
-            ? `The receiver responded with ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
-            : (receipt.error_detail ?? `The test failed: ${receipt.http_status ?? receipt.error}.`)}
+          {isGood ? (
+            `The receiver responded with ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
+          ) : (
+            <WithTimes
+              text={receipt.error_detail ?? `The test failed: ${receipt.http_status ?? receipt.error}.`}
+            />
+          )}
         </b>
-        {!isGood && <p>{receipt.remedy}</p>}
+        {receipt.remedy && (
+          <p>
+            <WithTimes text={receipt.remedy} />
+          </p>
+        )}
       </div>
       <div className="section-head">
         <h2>On the wire</h2>

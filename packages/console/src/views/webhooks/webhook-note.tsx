@@ -8,6 +8,7 @@ import { formatMs } from '../../format';
 import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { shownStatusOf } from '../../parts/webhook-tag';
+import { WithTimes } from '../../parts/with-times';
 import { usePermission } from '../../permission';
 import { productName, useSettings } from '../../settings';
 
@@ -40,9 +41,16 @@ function Unverified({ webhook }: { webhook: Webhook }) {
   const failure = webhook.verification_failure;
   return (
     <div className="note warn">
-      <b>{failure?.error_detail ?? 'The receiver has not confirmed that it wants events.'}</b>
+      <b>
+        <WithTimes text={failure?.error_detail ?? 'The receiver has not confirmed that it wants events.'} />
+      </b>
       <p>
-        {failure?.remedy ?? 'It must respond to the verification request with exactly 200 within 5 seconds.'}
+        <WithTimes
+          text={
+            failure?.remedy ??
+            'It must respond to the verification request with exactly 200 within 5 seconds.'
+          }
+        />
       </p>
       <p>
         The webhook receives no events until it is verified. {name} tries up to five more times, after 1
@@ -91,9 +99,11 @@ function Failing({ webhook }: { webhook: Webhook }) {
   const attempt = delivery?.attempt_log.at(-1);
   return (
     <div className="note">
-      <b>{attempt?.error_detail ?? 'The receiver did not accept the latest delivery.'}</b>
+      <b>
+        <WithTimes text={attempt?.error_detail ?? 'The receiver did not accept the latest delivery.'} />
+      </b>
       <p>
-        {attempt?.remedy ?? '\u00a0'}{' '}
+        <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
         {delivery?.next_attempt_at && (
           <>
             Next attempt <Countdown to={delivery.next_attempt_at} />.
