@@ -129,6 +129,9 @@ describeInBrowser('the views of the console', async (open) => {
     const webhook = await tenant.webhook(receiver, {
       ...{ description: 'x'.repeat(256), url: `${receiver.url}/${'y'.repeat(300)}` },
     });
+    const unnamed = await tenant.webhook(receiver, {
+      ...{ event_types: ['capacity.*'], url: `${receiver.url}/${'y'.repeat(60)}` },
+    });
     const long = 'z'.repeat(100);
     const named = {
       subject: { type: 'invoice', id: `INV-${long}` },
@@ -170,6 +173,9 @@ describeInBrowser('the views of the console', async (open) => {
       // The next view starts with the width that this one ends with, because each change draws the page again.
       widths.reverse();
     }
+    // A name that is made from a long URL shows only a part of it.
+    await page.goto(link(tenant.token, `/webhooks/${unnamed.id}`));
+    await page.locator('.head').getByText(unnamed.url, { exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -601,7 +607,10 @@ describeInBrowser('the views of the console', async (open) => {
 
   it('say when an attempt was due, and that a delivery waits until its webhook is verified', async () => {
     const tenant = await newTenant(service, { scopes });
-    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    const { webhook } = await tenant.connect(
+      { status: 500, headers: { server: 'nginx' } },
+      { description: 'orders-eu' },
+    );
     const event = await tenant.record();
     const [delivery] = await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
@@ -626,6 +635,7 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
     await page.getByText('This delivery is waiting until the webhook is verified.').waitFor();
     await page.getByText('after the webhook is verified', { exact: true }).waitFor();
+    await page.getByText('The response had no body.').waitFor();
     await page.getByRole('link', { name: 'Open the webhook' }).waitFor();
     await visit(page, `/events/${event.id}`, 'invoice.paid');
     await page.getByRole('link', { name: 'waiting for verification' }).waitFor();

@@ -76,14 +76,10 @@ export function ResponseBox({
   isRaw: boolean;
 }) {
   const lines = headerLines(headers ?? {});
-  const isEmpty = lines.length === 0 && !body;
   return (
     <CodeBlock title={title} what="the response" text={rawText(lines, body ?? '')} aside={aside}>
-      {isEmpty ? (
-        <span className="soft">{nothing}</span>
-      ) : (
-        <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
-      )}
+      <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
+      {!body && <span className="soft">{nothing}</span>}
     </CodeBlock>
   );
 }
