@@ -599,7 +599,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('is accessible in every view, in light and dark colors, fits a phone that zooms in on none of its fields, and requests no more than a page', async () => {
+  it('is accessible in every view, in light and dark colors, fits a phone, which zooms in on none of its fields, and a fingertip, and requests no more than a page', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
     const event = await tenant.record();
@@ -617,6 +617,7 @@ describeInBrowser('the console in a browser', async (open) => {
       await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
       expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(375);
       expect(await smallestField(page), path).toBe(16);
+      expect(await lowestControl(page), path).toBeGreaterThanOrEqual(40);
       await page.setViewportSize({ width: 1280, height: 860 });
       // What surrounds the views is the same in all of them, and so is what surrounds the tabs of a webhook.
       const isOnlyTab = tab && tab !== 'Deliveries';
@@ -657,6 +658,16 @@ function smallestField(page: Page): Promise<number> {
         ...all.map((one) => Number.parseFloat(one.ownerDocument.defaultView!.getComputedStyle(one).fontSize)),
       ),
     );
+}
+
+/** Returns the height of the lowest control that is not a part of a text. A finger misses one of less than 40 px. */
+function lowestControl(page: Page): Promise<number> {
+  return page
+    .locator(
+      '.btn, .input, .seg, .filter-input, .filter-select, .tabs a, .select-cell label, .workspace label',
+    )
+    .locator('visible=true')
+    .evaluateAll((all) => Math.min(...all.map((one) => Math.round(one.getBoundingClientRect().height))));
 }
 
 /** Reads whose cost stays the same however much there is: one thing, one page, or figures that are counted already. */

@@ -28,24 +28,26 @@ export function WorkspaceField({ token }: { token: Token }) {
         apply(text);
       }}
     >
-      <input
-        className={workspaceId ? 'pill chosen' : 'pill'}
-        type="search"
-        list={listId}
-        aria-label="Workspace"
-        placeholder="Workspace"
-        title="Show one workspace only"
-        autoComplete="off"
-        spellCheck={false}
-        value={text}
-        onFocus={() => setKnown(seen())}
-        onBlur={() => apply(text)}
-        onChange={({ target }) => {
-          setText(target.value);
-          // A choice from the list, or clearing the field, needs no Enter.
-          if (target.value === '' || known.includes(target.value)) apply(target.value);
-        }}
-      />
+      <label>
+        <input
+          className={workspaceId ? 'pill chosen' : 'pill'}
+          type="search"
+          list={listId}
+          aria-label="Workspace"
+          placeholder="Workspace"
+          title="Show one workspace only"
+          autoComplete="off"
+          spellCheck={false}
+          value={text}
+          onFocus={() => setKnown(seen())}
+          onBlur={() => apply(text)}
+          onChange={({ target }) => {
+            setText(target.value);
+            // A choice from the list, or clearing the field, needs no Enter.
+            if (target.value === '' || known.includes(target.value)) apply(target.value);
+          }}
+        />
+      </label>
       <datalist id={listId}>
         {known.map((one) => (
           <option key={one} value={one} />

@@ -95,15 +95,17 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
               <tr>
                 {may.send && (
                   <th className="select-cell">
-                    <input
-                      type="checkbox"
-                      aria-label="Select all deliveries shown"
-                      checked={shownAndSelected === rows.length}
-                      ref={(box) => {
-                        if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
-                      }}
-                      onChange={(event) => toggle(rows, event.target.checked)}
-                    />
+                    <label>
+                      <input
+                        type="checkbox"
+                        aria-label="Select all deliveries shown"
+                        checked={shownAndSelected === rows.length}
+                        ref={(box) => {
+                          if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
+                        }}
+                        onChange={(event) => toggle(rows, event.target.checked)}
+                      />
+                    </label>
                   </th>
                 )}
                 <th>Event</th>
@@ -156,12 +158,14 @@ function Row({
     <tr>
       {onSelect && (
         <td className="select-cell">
-          <input
-            type="checkbox"
-            aria-label={`Select ${delivery.event_type} ${delivery.id}`}
-            checked={isSelected}
-            onChange={(event) => onSelect(event.target.checked)}
-          />
+          <label>
+            <input
+              type="checkbox"
+              aria-label={`Select ${delivery.event_type} ${delivery.id}`}
+              checked={isSelected}
+              onChange={(event) => onSelect(event.target.checked)}
+            />
+          </label>
         </td>
       )}
       <td>
