@@ -20,7 +20,7 @@ export function eventTypeRoutes(app: FastifyInstance, catalogue: Catalogue): voi
   app.get(
     '/v1/event-types',
     {
-      config: { scopes: ['events:read'] },
+      config: { scopes: ['events:read'], withoutDatabase: true },
       schema: {
         operationId: 'listEventTypes',
         tags: ['Events'],

@@ -3,6 +3,10 @@ import { Problem } from '../domain/problem.js';
 import { Semaphore } from '../signals/semaphore.js';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the handler uses no database connection. Such a read needs no slot. */
+    withoutDatabase?: true;
+  }
   interface FastifyRequest {
     /** Gives back the slot of a read. Null if it has none. */
     releaseSlot: (() => void) | null;
@@ -36,7 +40,7 @@ export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimit
   const slots = new Semaphore(reads);
   app.decorateRequest('releaseSlot', null);
   app.addHook('preHandler', (request, reply, done) => {
-    if (!isRead(request)) return done();
+    if (!needsSlot(request)) return done();
     const giveUp = () => {
       clearTimeout(late);
       reply.raw.off('close', giveUp);
@@ -66,6 +70,6 @@ function tooMany(): Problem {
   });
 }
 
-function isRead({ method, routeOptions }: FastifyRequest): boolean {
-  return routeOptions.config.scopes !== undefined && (method === 'GET' || method === 'HEAD');
+function needsSlot({ method, routeOptions: { config } }: FastifyRequest): boolean {
+  return config.scopes !== undefined && !config.withoutDatabase && (method === 'GET' || method === 'HEAD');
 }

@@ -9,7 +9,7 @@ export function tokenRoute(app: FastifyInstance): void {
   app.get(
     '/v1/token',
     {
-      config: { scopes: [] },
+      config: { scopes: [], withoutDatabase: true },
       schema: {
         operationId: 'getToken',
         tags: ['Token'],

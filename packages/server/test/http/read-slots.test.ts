@@ -25,6 +25,7 @@ async function startApp(limits: ReadLimits) {
   for (const method of ['GET', 'POST']) {
     app.route({ method, url: '/:organization/:number', config: { scopes: [] }, handler });
   }
+  app.get('/:organization/static', { config: { scopes: [], withoutDatabase: true } }, async () => ({}));
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   /** Waits until these requests are being handled. */
   const started = async (...paths: string[]) => {
@@ -53,6 +54,15 @@ test('a few reads are in progress at once, and writes do not wait for them', asy
   expect((await write).status).toBe(200);
   for (const path of ['/ORG-a/1', '/ORG-a/2']) await end(path);
   expect((await Promise.all(reads)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test('a read that uses no database does not wait for others', async () => {
+  const { get, started, end } = await startApp({ reads: 1, tails: 1, waitMsMax: 100 });
+  const read = get('/ORG-a/1');
+  await started('/ORG-a/1');
+  expect((await get('/ORG-a/static')).status).toBe(200);
+  await end('/ORG-a/1');
+  expect((await read).status).toBe(200);
 });
 
 test('a read that waits gets the slot of one that ends, even if the client of that one has gone away', async () => {
