@@ -255,7 +255,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('button', { name: 'Live', exact: true }).click();
     await page.waitForURL((url) => url.searchParams.has('live'));
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { rate_limit: 7 });
-    await expect.poll(() => page.getByLabel('Rate limit').inputValue(), { timeout: 10_000 }).toBe('7');
+    await expect.poll(() => page.getByLabel('Rate limit').inputValue()).toBe('7');
     expect(await name.inputValue()).toBe('orders-us');
     // A question that has become pointless is not asked again.
     await page.getByRole('button', { name: 'Disable…' }).click();
@@ -332,7 +332,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.setViewportSize({ width: 1280, height: 120 });
     await page.goto(link(tenant.token));
     const rate = page.locator('td.rate');
-    await expect.poll(() => rate.textContent(), { timeout: 10_000 }).not.toBe('');
+    await expect.poll(() => rate.textContent()).not.toBe('');
     const bars = page.getByRole('slider', { name: /^0 delivered, 1 retried, 0 given up/ });
     // A receiver can make each of the four waits take four hours, and the statistics cover a day.
     const hours = (url: string) => {
