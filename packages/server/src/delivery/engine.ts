@@ -74,9 +74,9 @@ export class DeliveryEngine {
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
       // More attempts would only add outcomes that cannot be written.
-      onLocked: (webhookIds) => this.#lanes.holdAll(webhookIds),
+      onLocked: (webhookIds) => this.#lanes.holdLocked(webhookIds),
       onUnlocked: (webhookIds) => {
-        this.#lanes.releaseAll(webhookIds);
+        this.#lanes.releaseLocked(webhookIds);
         this.#pump();
       },
     });
@@ -209,10 +209,10 @@ export class DeliveryEngine {
    */
   async #read(turn: Turn): Promise<WebhookState | undefined> {
     const { organization_id, webhook_id } = turn.delivery;
-    this.#lanes.hold(turn.lane);
+    this.#lanes.hold(turn.lane, 'read');
     const webhook = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
     if (webhook) this.#lanes.limit(turn, webhook.target?.rateLimit);
-    this.#lanes.release(turn.lane);
+    this.#lanes.release(turn.lane, 'read');
     this.#pump();
     return webhook;
   }

@@ -12,6 +12,14 @@ import { nothingObserved, type Observed } from './policy.js';
  */
 type Waiting = 'none' | 'some' | 'many';
 
+/**
+ * Why a lane starts nothing for now:
+ * - `pace`: its rate limit is used up
+ * - `read`: its webhook is being read
+ * - `locked`: outcomes of its webhook cannot be written
+ */
+export type Hold = 'pace' | 'read' | 'locked';
+
 /** One webhook's deliveries in this node's memory, and what the node knows about the webhook. */
 export class Lane {
   readonly organizationId: string;
@@ -19,6 +27,8 @@ export class Lane {
   observed: Observed = nothingObserved;
   /** How many failed requests still keep their place in the window. */
   resting = 0;
+  /** The lane starts nothing until each of these has ended. */
+  readonly holds = new Set<Hold>();
   readonly pace = new Pace(limits.paceSlackMs);
   readonly #fresh = new Denque<LeasedDelivery>();
   /** Retries and fresh deliveries take turns, so that retries make progress however many fresh ones there are. */

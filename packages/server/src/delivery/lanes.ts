@@ -2,7 +2,7 @@ import type { Claimed } from '../storage/claims.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import type { Matched } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
-import { Lane } from './lane.js';
+import { type Hold, Lane } from './lane.js';
 import { limits } from './limits.js';
 import {
   type Allowance,
@@ -31,8 +31,6 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may be able to start an attempt, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  /** Lanes that start nothing for now: their rate limit is used up, or their webhook is being read or is locked. */
-  readonly #held = new Set<Lane>();
   readonly #load: Load = {
     inFlight: 0,
     unhealthy: 0,
@@ -176,8 +174,8 @@ export class Lanes {
       for (const lane of lanes) {
         const waitMs = lane.pace.waitMs(nowMs);
         if (waitMs > 0) {
-          this.hold(lane);
-          this.#later(waitMs, () => this.release(lane));
+          this.hold(lane, 'pace');
+          this.#later(waitMs, () => this.release(lane, 'pace'));
           continue;
         }
         const condition = conditionOf(lane.observed, nowMs);
@@ -216,23 +214,23 @@ export class Lanes {
     lane.pace.set(perSecond, this.#now());
   }
 
-  /** Keeps a lane from starting attempts until it is released. */
-  hold(lane: Lane): void {
+  /** Keeps a lane from starting attempts until it is released from this hold and all others. */
+  hold(lane: Lane, why: Hold): void {
     this.#ready.get(lane.organizationId)?.delete(lane);
-    this.#held.add(lane);
+    lane.holds.add(why);
   }
 
-  release(lane: Lane): void {
-    if (this.#held.delete(lane)) this.#offer(lane);
+  release(lane: Lane, why: Hold): void {
+    if (lane.holds.delete(why)) this.#offer(lane);
   }
 
-  /** Holds the lanes of these webhooks. */
-  holdAll(webhookIds: Iterable<string>): void {
-    for (const lane of this.#known(webhookIds)) this.hold(lane);
+  /** Holds the lanes of these webhooks, because they are locked. */
+  holdLocked(webhookIds: Iterable<string>): void {
+    for (const lane of this.#known(webhookIds)) this.hold(lane, 'locked');
   }
 
-  releaseAll(webhookIds: Iterable<string>): void {
-    for (const lane of this.#known(webhookIds)) this.release(lane);
+  releaseLocked(webhookIds: Iterable<string>): void {
+    for (const lane of this.#known(webhookIds)) this.release(lane, 'locked');
   }
 
   #known(webhookIds: Iterable<string>): Lane[] {
@@ -267,10 +265,9 @@ export class Lanes {
     });
   }
 
-  /** Empties the queues and returns their deliveries. Requests in flight continue. */
+  /** Empties the queues and returns their deliveries. Requests in flight and holds continue. */
   clear(): LeasedDelivery[] {
     this.#ready.clear();
-    this.#held.clear();
     return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeAllBut(0)));
   }
 
@@ -298,12 +295,12 @@ export class Lanes {
 
   /** Forgets an idle lane if there are too many. One that rests or has deliveries waiting becomes idle later. */
   #forgetIdle(lane: Lane): void {
-    if (lane.isIdle && !this.#held.has(lane) && this.#lanes.size > limits.lanes)
+    if (lane.isIdle && lane.holds.size === 0 && this.#lanes.size > limits.lanes)
       this.#lanes.delete(lane.webhookId);
   }
 
   #offer(lane: Lane): void {
-    if (lane.queued === 0 || this.#held.has(lane)) return;
+    if (lane.queued === 0 || lane.holds.size > 0) return;
     const lanes = this.#ready.get(lane.organizationId);
     if (lanes) lanes.add(lane);
     else this.#ready.set(lane.organizationId, new Set([lane]));
