@@ -73,6 +73,7 @@ export class DeliveryEngine {
       now: sender.now,
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
+      onGivenBack: (delivery, sign) => this.#lanes.countGivenBack(delivery, sign),
       // More attempts would only add outcomes that cannot be written.
       onLocked: (webhookIds) => this.#lanes.holdLocked(webhookIds),
       onUnlocked: (webhookIds) => {
@@ -270,8 +271,10 @@ export class DeliveryEngine {
   }
 
   #giveBack(deliveries: readonly LeasedDelivery[]): void {
-    const { id } = this.#lease;
-    if (id !== undefined) for (const delivery of deliveries) this.#setAside(delivery, id, 0);
+    const { id: node } = this.#lease;
+    if (node === undefined) return;
+    for (const delivery of deliveries)
+      this.#settler.add({ node, settlement: setAside(delivery, 0), isGivenBack: true });
   }
 
   #written({ outcomes, disabled, recorded }: Written): void {

@@ -102,6 +102,6 @@ export class Lane {
   }
 }
 
-function bytesOf(delivery: LeasedDelivery): number {
+export function bytesOf(delivery: LeasedDelivery): number {
   return 300 + (delivery.payload?.length ?? 0) * 2;
 }

@@ -2,7 +2,7 @@ import type { Claimed } from '../storage/claims.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import type { Matched } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
-import { type Hold, Lane } from './lane.js';
+import { bytesOf, type Hold, Lane } from './lane.js';
 import { limits } from './limits.js';
 import {
   type Allowance,
@@ -153,6 +153,12 @@ export class Lanes {
       this.#offer(lane);
     }
     return surplus;
+  }
+
+  /** Counts a delivery that is given back as queued (1) until that is written (-1), because it is in memory until then. */
+  countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
+    this.#load.queued += sign;
+    this.#load.queuedBytes += sign * bytesOf(delivery);
   }
 
   /** Removes what no longer fits into memory, unless the webhook responds: a small excess is not worth a write. */

@@ -6,6 +6,7 @@ import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
 import type { Database, Queryable } from '../storage/database.js';
 import { isTransient } from '../storage/database-errors.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import {
@@ -23,6 +24,8 @@ export interface Entry {
   /** The ID under which this node leased the delivery. */
   node: number;
   settlement: Settlement;
+  /** Whether the delivery goes back to the database without its turn, because this node does not keep it. */
+  isGivenBack?: boolean;
   event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
   gone?: WebhookKey & { givenUrl: string };
@@ -47,6 +50,8 @@ export interface SettlerOptions {
   now: () => number;
   room: () => Room;
   onWritten: (written: Written) => void;
+  /** Called when a delivery is given back (1), and when that is written (-1). It is in memory in between. */
+  onGivenBack: (delivery: LeasedDelivery, sign: 1 | -1) => void;
   /** Called when outcomes of these webhooks have to wait for another transaction, which is taking a long time. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
   /** Called when outcomes of these webhooks that had to wait are written. */
@@ -64,6 +69,8 @@ export class Settler {
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
+  /** How many outcomes are unwritten, apart from deliveries that are given back. */
+  #outcomes = 0;
   /** The node ID of the latest entry, for a batch that has only health reports. */
   #node = 0;
 
@@ -71,9 +78,17 @@ export class Settler {
     this.#options = options;
   }
 
-  /** Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts. */
+  /**
+   * Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts. A
+   * delivery that is given back has none, and a locked webhook may have thousands.
+   */
   get isBehind(): boolean {
-    return this.#unwritten >= limits.unsettledOutcomes;
+    return this.#outcomes >= limits.unsettledOutcomes;
+  }
+
+  #count({ isGivenBack, settlement }: Entry, sign: 1 | -1): void {
+    if (isGivenBack) this.#options.onGivenBack(settlement.delivery, sign);
+    else this.#outcomes += sign;
   }
 
   get #unwritten(): number {
@@ -89,6 +104,7 @@ export class Settler {
     if (this.#isStopped) return;
     this.#node = entry.node;
     this.#entries.push(entry);
+    this.#count(entry, 1);
     this.#flushIn(this.#entries.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
@@ -143,11 +159,15 @@ export class Settler {
       },
       (error: Error) => {
         this.health.putBack(reports);
-        const webhooks = lockedWebhooks(error);
+        const named = lockedWebhooks(error);
+        // An entry whose webhook is gone is alone in its batch, and the error does not name the webhook.
+        const webhooks = named && batch[0]?.gone ? webhooksOf(batch) : named;
         const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
         if (batch.some(isLocked)) {
-          this.#setApart(batch.filter(isLocked));
-          this.#entries.unshift(...batch.filter((entry) => !isLocked(entry)));
+          // Also those in later batches: each of these would fail, and delay the outcomes of others.
+          const entries = [...batch, ...this.#entries];
+          this.#setApart(entries.filter(isLocked));
+          this.#entries = entries.filter((entry) => !isLocked(entry));
           this.#flushed(limits.gatherMs);
           return false;
         }
@@ -220,6 +240,7 @@ export class Settler {
     const write = (client: Queryable) => this.#settle(client, batch, settlements, reports, hasEvents);
     const { failing, ...written } = await (hasEvents ? database.transaction(write) : write(database));
     countSettled(settlements);
+    for (const entry of batch) this.#count(entry, -1);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
   }
@@ -270,10 +291,10 @@ export class Settler {
   }
 }
 
-/** Returns whether an entry cannot be written while these webhooks are locked. One that is gone is alone in its batch. */
+/** Returns whether an entry cannot be written while these webhooks are locked. */
 function needsLock({ settlement, gone }: Entry, webhooks: ReadonlySet<string>): boolean {
   const { status, delivery } = settlement;
-  return gone !== undefined || (status === 'pending' && webhooks.has(delivery.webhook_id));
+  return webhooks.has(delivery.webhook_id) && (status === 'pending' || gone !== undefined);
 }
 
 function webhooksOf(entries: readonly Entry[]): ReadonlySet<string> {

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { limits } from '../../src/delivery/limits.js';
+import { event, record } from '../support/client.js';
+import { inMemory } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
 import { Log } from '../support/log.js';
 import { Held, hangs, type Received, startReceiver } from '../support/receiver.js';
@@ -226,6 +229,28 @@ test('a webhook whose outcomes cannot be written because it is locked gets no mo
   expect(failing.deliveries.count).toBe(1);
   await holder.query('rollback');
   expect((await failing.deliveries.nth(2)).envelope.id).toBe(waiting.id);
+});
+
+test('a locked webhook that gives back more deliveries than may be unsettled does not stop the others', async () => {
+  setLimits({ unsettledOutcomes: 20, settleOutcomes: 5, laneQueuedFailing: 1 });
+  const [owner, other] = [await newTenant(service), await newTenant(service)];
+  const held = new Held();
+  const { receiver: failing, webhook } = await owner.connect(held.reply);
+  const { receiver: fine } = await other.connect();
+  await record(service, ...Array.from({ length: 40 }, () => event({ organization_id: owner.organization })));
+  await failing.deliveries.nth(limits.windowAtStart);
+  const holder = new pg.Client({ connectionString: service.databaseUrl });
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  await holder.query('select from posthorn.webhooks where id = $1 for update', [webhook.id]);
+  held.release(500);
+  await eventually(
+    () => inMemory(service.platformUrl),
+    ({ queued }) => queued <= limits.laneQueuedFailing,
+  );
+  await other.record();
+  await fine.deliveries.nth(1);
 });
 
 describe('a shutdown', () => {

@@ -221,7 +221,7 @@ describe('a settler', () => {
     const settler = new Settler({
       ...{ database: refusing, logger: pino({ level: 'silent' }), now: () => at(0).getTime() },
       ...{ room: () => noRoom, onWritten: (one) => void written.push(one) },
-      ...{ onLocked: () => undefined, onUnlocked: () => undefined },
+      ...{ onGivenBack: () => undefined, onLocked: () => undefined, onUnlocked: () => undefined },
     });
     const fail = async (ms: number) => {
       const { leased } = await recordFor(database, node, 1);

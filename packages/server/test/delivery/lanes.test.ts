@@ -206,6 +206,17 @@ test('nothing new is accepted while memory is full, by count or by bytes', () =>
   expect(rig.lanes.roomToRecord(1).total).toBe(0);
 });
 
+test('deliveries that are given back use memory until that is written', () => {
+  const rig = new Rig();
+  rig.prove(1, 'WHK-1');
+  const { total } = rig.lanes.roomToRecord(1);
+  const given = many(limits.queued, 'WHK-1');
+  for (const one of given) rig.lanes.countGivenBack(one, 1);
+  expect([rig.lanes.roomToRecord(1).total, rig.lanes.roomToClaim(1, 1).total]).toEqual([0, 0]);
+  for (const one of given) rig.lanes.countGivenBack(one, -1);
+  expect(rig.lanes.roomToRecord(1).total).toBe(total);
+});
+
 test('slow webhooks leave half of the slots to others', () => {
   const rig = new Rig();
   const slow = named(40, 'slow');

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -10,6 +11,7 @@ import { DeliveryCounter } from '../../src/storage/delivery-stats.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { noRoom } from '../../src/storage/room.js';
+import { setAside } from '../../src/storage/settlements.js';
 import {
   backlogSizes,
   bury,
@@ -63,6 +65,7 @@ async function withSettler(options: Partial<SettlerOptions> = {}) {
     ...{
       room: () => noRoom,
       onWritten: () => undefined,
+      onGivenBack: () => undefined,
       onLocked: () => undefined,
       onUnlocked: () => undefined,
     },
@@ -98,9 +101,10 @@ describe('the settler', () => {
 
   describe('while another transaction has locked a webhook', () => {
     /** Two webhooks that get the same events. Another transaction has locked the first. */
-    async function withLock() {
+    async function withLock(options: Partial<SettlerOptions> = {}) {
       const heard: string[] = [];
       const prepared = await withSettler({
+        ...options,
         onLocked: (ids) => void heard.push(`locked ${[...ids]}`),
         onUnlocked: (ids) => void heard.push(`unlocked ${[...ids]}`),
       });
@@ -149,6 +153,43 @@ describe('the settler', () => {
         text: "select status from posthorn.webhooks where id = 'WHK-1'",
       });
       expect(rows).toEqual([{ status: 'disabled' }]);
+    });
+
+    test('lets sending continue however many deliveries are given back, and keeps them until they are written', async () => {
+      setLimits({ unsettledOutcomes: 2 });
+      const kept: string[] = [];
+      const { settler, node, leased, holder, untilWritten, database } = await withLock({
+        onGivenBack: ({ delivery_id: id, webhook_id }, sign) =>
+          void (sign === 1
+            ? kept.push(`${webhook_id} ${id}`)
+            : kept.splice(kept.indexOf(`${webhook_id} ${id}`), 1)),
+      });
+      for (const delivery of leased)
+        settler.add({ node, settlement: setAside(delivery, 0), isGivenBack: true });
+      expect([settler.isBehind, kept.length]).toEqual([false, 6]);
+      await untilWritten(3);
+      await eventually(
+        async () => kept,
+        ({ length }) => length === 3,
+      );
+      expect(kept.every((one) => one.startsWith('WHK-1 '))).toBe(true);
+      await holder.query('rollback');
+      await settler.stop(performance.now() + 20_000);
+      expect(kept).toEqual([]);
+      expect((await deliveryRows(database)).map(({ status, attempts }) => [status, attempts])).toEqual(
+        Array(6).fill(['pending', 0]),
+      );
+    });
+
+    test('tries all outcomes of the webhook at once, however many batches they fill', async () => {
+      setLimits({ settleOutcomes: 1 });
+      const warnings = new EventEmitter();
+      const { settler, node, leased } = await withLock({
+        logger: pino({}, { write: (line) => void warnings.emit('warning', JSON.parse(line)) }),
+      });
+      const warned = once(warnings, 'warning');
+      for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
+      expect(await warned).toMatchObject([{ webhook_ids: ['WHK-1'], outcomes: 3 }]);
     });
 
     test('does not wait for it when it stops, and writes the outcomes of others', async () => {
