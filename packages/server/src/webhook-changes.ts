@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { limits } from './delivery/limits.js';
 import type { WebhookDirectory } from './sending/directory.js';
+import { Semaphore } from './signals/semaphore.js';
 import { within } from './signals/within.js';
 import type { Database } from './storage/database.js';
 import { alignWaiting } from './storage/deliveries.js';
@@ -19,10 +20,15 @@ export interface WebhookChangesOptions {
   alignAgainMs?: number;
 }
 
+/** Half of the engine's connections, and one per organization: the others stay free for claims, renewals and outcomes. */
+const alignsMax = 2;
+const alignsEachMax = 1;
+
 /** Makes a change to a webhook take effect on every node and for its waiting deliveries. */
 export class WebhookChanges {
   readonly #options: WebhookChangesOptions;
-  readonly #stop = new AbortController();
+  readonly #semaphore = new Semaphore(alignsMax, alignsEachMax);
+  #isStopped = false;
   /** The webhooks whose deliveries are about to be aligned again. */
   readonly #retrying = new Set<string>();
 
@@ -51,32 +57,39 @@ export class WebhookChanges {
    * fails, tries again later, with half as many at a time.
    */
   async alignWaiting(webhook: WebhookKey): Promise<void> {
-    const { database, logger, alignAgainMs = limits.alignAgainMs } = this.#options;
-    const { signal } = this.#stop;
+    const { logger, alignAgainMs = limits.alignAgainMs } = this.#options;
     for (let atMost = limits.alignDeliveries; ; atMost = Math.ceil(atMost / 2)) {
       try {
-        while (!signal.aborted && (await alignWaiting(database, webhook, atMost)) > 0);
+        while (!this.#isStopped && (await this.#align(webhook, atMost)) > 0);
         return;
       } catch (error) {
-        if (signal.aborted || this.#retrying.has(webhook.id)) return;
+        if (this.#isStopped || this.#retrying.has(webhook.id)) return;
         logger.warn(
           { webhook_id: webhook.id, reason: (error as Error).message },
           'waiting deliveries do not match the status of their webhook yet; trying again',
         );
       }
       this.#retrying.add(webhook.id);
-      await delay(alignAgainMs, undefined, { signal }).catch(() => {});
+      await delay(alignAgainMs, undefined, { ref: false });
       this.#retrying.delete(webhook.id);
     }
   }
 
+  /** Aligns some deliveries. Many webhooks may change at once, so they take turns after each statement. */
+  #align(webhook: WebhookKey, atMost: number): Promise<number> {
+    return this.#semaphore.run(webhook.organization_id, async () => {
+      if (this.#isStopped) throw new Error('this node is stopping');
+      return alignWaiting(this.#options.database, webhook, atMost);
+    });
+  }
+
   /** Resolves when the waiting deliveries of a disabled webhook have ended. Rejects if the database fails. */
   async endWaiting(webhook: WebhookKey): Promise<void> {
-    while ((await alignWaiting(this.#options.database, webhook, limits.alignDeliveries)) > 0);
+    while ((await this.#align(webhook, limits.alignDeliveries)) > 0);
   }
 
   /** Stops aligning. The remaining deliveries end when they are due. */
   stop(): void {
-    this.#stop.abort();
+    this.#isStopped = true;
   }
 }

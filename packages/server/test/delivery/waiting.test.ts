@@ -412,6 +412,38 @@ describe('if the database cannot end the deliveries of a disabled webhook', () =
   });
 });
 
+test('however many webhooks change at once, ending their deliveries leaves half of the connections free, and organizations take turns', async () => {
+  const running: string[] = [];
+  const overlaps: string[][] = [];
+  const order: string[] = [];
+  const left = new Map<string, number>();
+  const database = {
+    query: async ({ values: [organization, id] }: { values: [string, string] }) => {
+      running.push(organization);
+      overlaps.push([...running]);
+      order.push(organization);
+      await new Promise((ended) => setImmediate(ended));
+      running.splice(running.indexOf(organization), 1);
+      left.set(id, (left.get(id) ?? 3) - 1);
+      return { rows: [{ changed: left.get(id) }] };
+    },
+  } as unknown as Database;
+  const changes = new WebhookChanges({
+    ...{ database, logger: pino({ level: 'silent' }), alone: true, node: () => 1 },
+    directory: new WebhookDirectory(database, new SecretBox([Buffer.alloc(32)]), limits),
+  });
+  const keys = Array.from({ length: 30 }, (_, n) => ({ organization_id: 'ORG-many', id: `WHK-${n}` }));
+  const others = ['ORG-a', 'ORG-b'].map((organization_id) => ({
+    organization_id,
+    id: `WHK-${organization_id}`,
+  }));
+  await Promise.all([...keys, ...others].map((key) => changes.alignWaiting(key)));
+  expect([...left.values()]).toEqual(Array(32).fill(0));
+  expect(Math.max(...overlaps.map(({ length }) => length))).toBe(2);
+  expect(overlaps.every((owners) => new Set(owners).size === owners.length)).toBe(true);
+  expect(order.findLastIndex((organization) => organization !== 'ORG-many')).toBeLessThan(20);
+});
+
 test('a committed change to a webhook takes effect even if the database cannot count the other nodes', async () => {
   const { database, node } = await withNodeAlone();
   await recordFor(database, null, 1);
