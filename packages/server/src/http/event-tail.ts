@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
@@ -47,6 +47,8 @@ export interface TailOptions {
 /** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new OpenTails();
+  // Every open tail adds a listener.
+  setMaxListeners(0, options.stopping);
   const reads = new Semaphore(options.readsMax);
   // Tails of one organization that wake together share one read of its horizon.
   const horizons = new Map<string, CoalescedCall<number>>();
@@ -127,7 +129,10 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       gone.abort();
       subscription.close();
     });
-    const signal = AbortSignal.any([gone.signal, options.stopping]);
+    const { signal } = gone;
+    // `AbortSignal.any` would leave an entry in `stopping` for every tail, until the process ends.
+    options.stopping.addEventListener('abort', () => gone.abort(), { signal });
+    if (options.stopping.aborted) gone.abort();
     let position = start;
     let lastSentAtMs = options.now();
     // Send an ID before the first event, so that a client that loses the connection can continue from here.

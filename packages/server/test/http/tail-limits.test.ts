@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
@@ -93,4 +93,27 @@ test('a revoked token gets no event, even if its tail was waiting for a read or 
   const received = await Promise.all([readToEnd(reading), readToEnd(waiting)]);
   for (const one of received) expect(String(one)).not.toContain('data:');
   expect(reads).toEqual([]);
+});
+
+test('a tail leaves nothing behind when its client leaves, and ends when the node stops', async () => {
+  const stopping = new AbortController();
+  const { app, nextRead, openTail } = await startTailApp({ stopping: stopping.signal, readsMax: 2 });
+  const listeners = () => getEventListeners(stopping.signal, 'abort').length;
+  const responses: ServerResponse[] = [];
+  app.server.on('request', (_request, response) => responses.push(response));
+  const leaving = await openTail('ORG-a');
+  const staying = await openTail('ORG-b');
+  const inProgress = [await nextRead(), await nextRead()];
+  expect(listeners()).toBe(2);
+  const left = once(responses[0]!, 'close');
+  leaving.destroy();
+  await left;
+  await eventually(
+    async () => listeners(),
+    (count) => count === 1,
+  );
+  stopping.abort();
+  for (const read of inProgress) read.finish();
+  await readToEnd(staying);
+  expect(listeners()).toBe(0);
 });
