@@ -1,5 +1,6 @@
 -- Refuses an organization that lives in another cell or is about to move there: see posthorn.relocations. Until the
--- attempts in flight have finished, the service can still record its own events.
+-- attempts in flight have finished, the service can still record its own events. The error names the cell in `detail` and
+-- the organization in `hint`.
 create or replace function posthorn.require_here(organizations text[], event_type text) returns void
 language plpgsql as $$
 declare
@@ -11,7 +12,8 @@ begin
    limit 1;
   if found then
     raise exception 'posthorn: % is in the cell % or is moving there', away.organization_id, away.cell
-      using errcode = case when away.state in ('moved', 'arriving') then 'PH421' else 'PH503' end, detail = away.cell;
+      using errcode = case when away.state in ('moved', 'arriving') then 'PH421' else 'PH503' end,
+            detail = away.cell, hint = away.organization_id;
   end if;
 end
 $$;

@@ -20,7 +20,7 @@ export async function writtenHere<T>(whose: string, write: Promise<T>): Promise<
   });
 }
 
-function failureFor(whose: string, { cell, isMoving }: Refusal): CommandFailure {
+function failureFor(whose: string, { cell, isMoving }: Omit<Refusal, 'organizationId'>): CommandFailure {
   return new CommandFailure(
     isMoving
       ? `${whose} is moving to the cell ${cell}. Run the command again when the move has ended.`

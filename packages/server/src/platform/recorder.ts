@@ -1,6 +1,12 @@
 import { Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { isCanceled, isLockTimeout, isTooSlow, isUnreachable } from '../storage/database-errors.js';
+import {
+  isCanceled,
+  isLockTimeout,
+  isTooSlow,
+  isUnreachable,
+  refusalOf,
+} from '../storage/database-errors.js';
 import {
   isKeyed,
   type NewBatch,
@@ -149,9 +155,16 @@ export class Recorder {
         from = to;
       }
     } catch (error) {
-      // A request that PostgreSQL refuses must not fail the others. Halving the batch finds it in a few more commits.
-      // After a timeout, each half would wait for the same lock again.
-      if (group.length > 1 && isRefused(error) && !isTooSlow(error)) {
+      const away = refusalOf(error)?.organizationId;
+      const refused = group.filter((waiting) => hasEventsOf(waiting, away));
+      // A request that PostgreSQL refuses must not fail the others. If the error names an organization, the others need
+      // one more commit. Otherwise, halving the batch finds the request in a few more. After a timeout, each half would
+      // wait for the same lock again.
+      if (refused.length > 0) {
+        this.#reject(refused, error);
+        const others = group.filter((waiting) => !hasEventsOf(waiting, away));
+        if (others.length > 0) await this.#commit(others, queue);
+      } else if (group.length > 1 && isRefused(error) && !isTooSlow(error)) {
         const half = Math.ceil(group.length / 2);
         await this.#commit(group.slice(0, half), queue);
         await this.#commit(group.slice(half), queue);
@@ -163,11 +176,15 @@ export class Recorder {
         const isHeld = first?.keyed && (isLockTimeout(error) || isCanceled(error));
         const isLong = isUnreachable(error) || isTooSlow(error);
         const late = isLong ? queue.takeLate(isHeld ? organizationOf(first) : undefined) : [];
-        this.#release([...group, ...late]);
-        for (const { reject } of group) reject(error);
-        for (const { reject } of late) reject(isHeld ? tooManyHeld() : error);
+        this.#reject(group, error);
+        this.#reject(late, isHeld ? tooManyHeld() : error);
       }
     }
+  }
+
+  #reject(group: readonly Waiting[], error: unknown): void {
+    this.#release(group);
+    for (const { reject } of group) reject(error);
   }
 
   #release(group: readonly Waiting[]): void {
@@ -300,4 +317,8 @@ class RequestQueue {
 
 function organizationOf({ batch }: Waiting): string {
   return batch.events[0]?.organization_id ?? '';
+}
+
+function hasEventsOf({ batch }: Waiting, organizationId: string | undefined): boolean {
+  return batch.events.some(({ organization_id }) => organization_id === organizationId);
 }

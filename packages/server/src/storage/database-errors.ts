@@ -95,11 +95,13 @@ export function isTransient(error: unknown): boolean {
 
 /** Why `posthorn.require_here` refused a write: the organization lives in another cell, or is moving there. */
 export interface Refusal {
+  organizationId: string;
   cell: string;
   isMoving: boolean;
 }
 
 export function refusalOf(error: unknown): Refusal | undefined {
-  const { code, detail: cell = '' } = error as { code?: string; detail?: string };
-  return code === 'PH421' || code === 'PH503' ? { cell, isMoving: code === 'PH503' } : undefined;
+  const { code, detail: cell = '', hint = '' } = error as { code?: string; detail?: string; hint?: string };
+  if (code !== 'PH421' && code !== 'PH503') return undefined;
+  return { organizationId: hint, cell, isMoving: code === 'PH503' };
 }

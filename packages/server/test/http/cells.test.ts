@@ -224,7 +224,7 @@ describe('an organization that has moved to another cell', () => {
       text: 'select posthorn.record_events($1)',
       values: [JSON.stringify([event({ organization_id })])],
     });
-    await expect(recorded).rejects.toMatchObject({ code: 'PH421', detail: 'west' });
+    await expect(recorded).rejects.toMatchObject({ code: 'PH421', detail: 'west', hint: organization_id });
   });
 });
 

@@ -69,7 +69,7 @@ describe('a request to record', () => {
     const others = Promise.allSettled(Array.from({ length: 8 }, () => record(1)));
     transactions[0]!.commit();
     await first;
-    const refused = Object.assign(new Error('lives elsewhere'), { code: 'PH421' });
+    const refused = Object.assign(new Error('out of range'), { code: '22003' });
     // The third of the eight is refused.
     const refusals = [true, true, false, true, true, false, false];
     for (const [index, isRefused] of refusals.entries()) {
@@ -81,6 +81,26 @@ describe('a request to record', () => {
     const statuses = (await others).map(({ status }) => status);
     expect([statuses.indexOf('rejected'), statuses.lastIndexOf('rejected')]).toEqual([2, 2]);
   });
+
+  test.each(['PH421', 'PH503'])(
+    'is recorded in one more transaction if an organization whose requests share its transaction lives elsewhere: %s',
+    async (code) => {
+      const { recorder: it, record, transactions, sizes } = recorder();
+      const first = record(1);
+      const of = (...organizations: string[]) =>
+        it.record(batch(organizations.map((organization_id) => event({ organization_id }))));
+      const requests = [of('ORG-away'), of('ORG-a'), of('ORG-away'), of('ORG-b', 'ORG-away'), of('ORG-b')];
+      const outcomes = Promise.allSettled(requests);
+      transactions[0]!.commit();
+      await first;
+      await vi.waitFor(() => expect(transactions).toHaveLength(2));
+      transactions[1]!.fail(Object.assign(new Error('lives elsewhere'), { code, hint: 'ORG-away' }));
+      await vi.waitFor(() => expect(sizes()).toEqual([1, 6, 2]));
+      transactions[2]!.commit();
+      const statuses = (await outcomes).map(({ status }) => status);
+      expect(statuses).toEqual(['rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled']);
+    },
+  );
 
   test.each(['55P03', '57014'])(
     'is refused together with the others if their transaction exceeds a time limit of the server: %s',
