@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
+import { refusalOf } from '../storage/database-errors.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import { settleVerification } from '../storage/verifications.js';
@@ -39,9 +40,14 @@ export class Verifications {
   async #verify(webhook: Webhook): Promise<void> {
     const { database, now, verify, room, accept, forgetEverywhere } = this.#options;
     const failure = await verify(webhook);
-    const settled = await database.transaction((client) =>
-      settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
-    );
+    const settled = await database
+      .transaction((client) =>
+        settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
+      )
+      .catch((error) => {
+        // The organization is moving to another cell, which verifies the webhook again.
+        if (!refusalOf(error)) throw error;
+      });
     if (settled?.batch) accept(settled.batch);
     if (settled?.webhook.status === 'active') await forgetEverywhere(webhook);
   }

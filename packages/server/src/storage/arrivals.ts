@@ -139,6 +139,12 @@ export async function activate(
         values: [organizationId, table],
       });
     }
+    // The old cell refuses the outcome of a verification that was in flight, and no row shows whether one was.
+    await client.query({
+      text: `
+  update posthorn.webhooks set verify_at = clock_timestamp() where organization_id = $1 and status = 'unverified'`,
+      values: [organizationId],
+    });
     await adjustCounts(client, organizationId);
     await client.query({
       text: 'delete from posthorn.arrivals where organization_id = $1',

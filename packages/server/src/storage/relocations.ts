@@ -55,6 +55,14 @@ export async function readRelocation(
   return rows[0];
 }
 
+/** Throws if this cell may no longer write an outcome that can lead to an event of this type: see `refusalOf`. */
+export async function requireHere(client: Queryable, organizationId: string, type: string): Promise<void> {
+  await client.query({
+    text: 'select posthorn.require_here(array[$1], $2)',
+    values: [organizationId, type],
+  });
+}
+
 /** A move of an organization, carried out by one process. A process that takes over the move uses another `id`. */
 export interface OrganizationMove {
   organizationId: string;

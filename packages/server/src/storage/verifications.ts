@@ -1,13 +1,15 @@
-import { verificationFailed } from '../domain/service-event.js';
+import { verificationFailed, verificationFailedType } from '../domain/service-event.js';
 import { reverifyAfterMs, type VerificationFailure, type Webhook } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { batchOf, type RecordedBatch, recordBatch } from './recording.js';
+import { requireHere } from './relocations.js';
 import type { Room } from './room.js';
 import { changeWebhook, clearFailures, readWebhook, type WebhookChange } from './webhooks.js';
 
 /**
  * Writes the result of a verification and the changes that depend on it, and records a failure as an event, in one
- * transaction. Returns undefined if the webhook was deleted or changed in the meantime. `automatic` means that the
+ * transaction. Returns undefined if the webhook was deleted or changed in the meantime. Throws if its
+ * organization has stopped to move to another cell: a success, too, would be lost. `automatic` means that the
  * service started the verification and has already scheduled the next one.
  */
 export async function settleVerification(
@@ -18,6 +20,7 @@ export async function settleVerification(
   room: Room,
   options: { change?: WebhookChange; automatic?: boolean } = {},
 ): Promise<{ webhook: Webhook; batch: RecordedBatch | undefined } | undefined> {
+  await requireHere(client, webhook.organization_id, verificationFailedType);
   const current = await readWebhook(
     client,
     { organization_id: webhook.organization_id, id: webhook.id },

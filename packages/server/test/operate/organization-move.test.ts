@@ -509,6 +509,31 @@ describe('an event that the service records when the last attempt has ended and 
   });
 });
 
+it('a webhook whose verification is in flight during the switch is verified again by the new cell, at once', async () => {
+  const tenant = await tenantOf();
+  const held = new Held();
+  const receiver = await startReceiver({ onVerification: 500 });
+  const webhook = (await tenant.create({ url: receiver.url })).body.data;
+  receiver.onVerification = held.reply;
+  // The last automatic verification.
+  await east.database.query({
+    text: 'update posthorn.webhooks set verify_at = now(), verifications = 4 where id = $1',
+    values: [webhook.id],
+  });
+  await receiver.verifications.nth(2);
+  await move(tenant, {
+    onStep: (step) => {
+      if (step !== 'switching') return;
+      receiver.onVerification = 200;
+      held.release(200);
+    },
+  });
+  await eventually(
+    () => inWest(tenant).data('GET', `/v1/webhooks/${webhook.id}`),
+    ({ status }) => status === 'active',
+  );
+});
+
 it('an organization whose audit log has been dropped by retention keeps the position in its chain', async () => {
   const tenant = await newTenant(east);
   await east.database.query({
