@@ -3,12 +3,17 @@ import { Platform, Posthorn, Producer } from '../../../client/src/index.js';
 import { ConfigError } from '../../src/config.js';
 import { newTokenText } from '../../src/domain/token.js';
 import { readCell } from '../../src/storage/relocations.js';
+import { noRoom } from '../../src/storage/room.js';
+import { settleVerification } from '../../src/storage/verifications.js';
+import { readWebhook } from '../../src/storage/webhooks.js';
 import { event, type RequestOptions, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { Log } from '../support/log.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
+import { startReceiver } from '../support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
 
 const [east, west] = await Promise.all([
   startTestService({ POSTHORN_CELL: 'east' }),
@@ -252,6 +257,23 @@ describe('an organization that is about to move', () => {
     await relocate(east, organization_id, 'left');
     const { status, headers } = await api(east, `/events?organization_id=${organization_id}`, { token });
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+  });
+
+  it('accepts the success of a verification until it is stopped, and refuses it after that', async () => {
+    const tenant = await newTenant(east);
+    const receiver = await startReceiver({ onVerification: 500 });
+    const { id } = (await tenant.create({ url: receiver.url })).body.data;
+    const webhook = (await readWebhook(east.database, { organization_id: tenant.organization, id }))!;
+    const settle = () =>
+      east.database.transaction((client) =>
+        settleVerification(client, webhook, undefined, new Date(), noRoom, { automatic: true }),
+      );
+    for (const state of ['stopped', 'left']) {
+      await relocate(east, tenant.organization, state);
+      await expect(settle(), state).rejects.toMatchObject({ code: 'PH503' });
+    }
+    await relocate(east, tenant.organization, 'stopping');
+    expect((await settle())?.webhook.status).toBe('active');
   });
 
   it('works as usual while it is copied', async () => {
