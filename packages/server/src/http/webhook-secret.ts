@@ -72,8 +72,7 @@ export function webhookSecretRoute(
       const secret = given ?? generatedSecret();
       const changed = await auditedWrite(database, request.token.organization_id, async (client) => {
         const webhook = await findWebhook(client, request, true);
-        // A request that is repeated because its response was lost must not replace the secret that receivers still use.
-        const before = isSecretOf(webhook, given, secrets) ? validPrevious(webhook, now()) : webhook.secret;
+        const before = secretBefore(webhook, given, secrets, now());
         const previous_secret = graceMs > 0 ? before : null;
         const previous_secret_until = previous_secret && new Date(now() + graceMs);
         const rotated = await changeWebhook(client, webhook, {
@@ -94,13 +93,20 @@ export function webhookSecretRoute(
   );
 }
 
-function isSecretOf(webhook: Webhook, given: string | undefined, secrets: SecretBox): boolean {
-  if (given === undefined) return false;
+/** Returns the secret that stays valid during the grace period, as it is stored; null if there is none. */
+function secretBefore(
+  webhook: Webhook,
+  given: string | undefined,
+  secrets: SecretBox,
+  nowMs: number,
+): Buffer | null {
   try {
-    return secrets.open(webhook.secret, webhook.id) === given;
+    // A request that is repeated because its response was lost must not replace the secret that receivers still use.
+    const isRepeated = secrets.open(webhook.secret, webhook.id) === given;
+    return isRepeated ? validPrevious(webhook, nowMs) : webhook.secret;
   } catch {
-    // No key decrypts the stored secret. A rotation is the way out.
-    return false;
+    // No key decrypts the stored secret, so nothing can be signed with it. A rotation is the way out.
+    return null;
   }
 }
 

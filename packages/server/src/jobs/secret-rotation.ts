@@ -5,6 +5,7 @@ import type { Database } from '../storage/database.js';
 import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../storage/webhook-secrets.js';
 
 const pageSize = 100;
+const names = ['secret', 'previous_secret', 'headers'] as const;
 
 /**
  * Encrypts webhook secrets with the first key if they use another one, so that the other can be removed from
@@ -26,32 +27,39 @@ async function reencryptAll(database: Database, secrets: SecretBox, logger: Logg
     const page = await readSecretsWithout(database, secrets.prefix, after, pageSize);
     for (const webhook of page) {
       const fresh = rotatedOf(webhook, secrets);
-      if (fresh === undefined) unreadable += 1;
-      else if (await replaceSecrets(database, webhook, fresh)) rotated += 1;
+      const unchanged = names.filter((name) => webhook[name] !== null && fresh[name] === webhook[name]);
+      if (unchanged.some((name) => name !== 'previous_secret' || webhook.is_in_grace)) unreadable += 1;
+      const isChanged = names.some((name) => fresh[name] !== webhook[name]);
+      if (isChanged && (await replaceSecrets(database, webhook, fresh))) rotated += 1;
     }
     const last = page.at(-1);
     if (!last || page.length < pageSize) break;
     after = last;
   }
   // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
-  if (secrets.prefixes.length > 1)
+  if (secrets.prefixes.length > 1 && unreadable === 0)
     logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
   if (unreadable > 0)
     logger.error(
       { webhooks: unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them with a grace period of 0s',
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them',
     );
 }
 
+/** Encrypts what the keys open. The rest stays unchanged, because its key may come back. */
 function rotatedOf({ id, secret, previous_secret: previous, headers }: SealedSecrets, secrets: SecretBox) {
   const encrypt = (sealed: Buffer) => secrets.seal(secrets.open(sealed, id), id);
+  return {
+    secret: ifReadable(secret, encrypt),
+    previous_secret: previous && ifReadable(previous, encrypt),
+    headers: headers && ifReadable(headers, (sealed) => reencryptHeaders(sealed, id, secrets)),
+  };
+}
+
+function ifReadable(sealed: Buffer, encrypt: (sealed: Buffer) => Buffer): Buffer {
   try {
-    return {
-      secret: encrypt(secret),
-      previous_secret: previous && encrypt(previous),
-      headers: headers && reencryptHeaders(headers, id, secrets),
-    };
+    return encrypt(sealed);
   } catch {
-    return undefined;
+    return sealed;
   }
 }

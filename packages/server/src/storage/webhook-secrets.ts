@@ -22,19 +22,23 @@ export async function readSecretsOf(
   return rows;
 }
 
+/** A previous secret signs requests, and so matters, only during its grace period. */
+const isInGrace = 'coalesce(previous_secret_until > now(), false)';
+
 /** Reads webhooks with a secret or headers that do not start with `prefix`, by ID, after `after`. */
 export async function readSecretsWithout(
   database: Queryable,
   prefix: Buffer,
   after: { organization_id: string; id: string },
   limit: number,
-): Promise<readonly SealedSecrets[]> {
-  const { rows } = await database.query<SealedSecrets>({
+): Promise<readonly (SealedSecrets & { is_in_grace: boolean })[]> {
+  const { rows } = await database.query<SealedSecrets & { is_in_grace: boolean }>({
     text: `
-  select organization_id, id, secret, previous_secret, headers
+  select organization_id, id, secret, previous_secret, ${isInGrace} as is_in_grace, headers
     from posthorn.webhooks
    where (organization_id, id) > ($2, $3)
-     and (substring(secret from 1 for $5) <> $1 or substring(previous_secret from 1 for $5) <> $1
+     and (substring(secret from 1 for $5) <> $1
+          or substring(previous_secret from 1 for $5) <> $1 and ${isInGrace}
           or substring(headers from 1 for $5) <> $1)
    order by organization_id, id
    limit $4`,
@@ -53,7 +57,7 @@ export async function countSecretsWithout(database: Queryable, prefixes: readonl
   select count(*) as count
     from posthorn.webhooks
    where substring(secret from 1 for $2) <> all ($1::bytea[])
-      or substring(previous_secret from 1 for $2) <> all ($1::bytea[])
+      or substring(previous_secret from 1 for $2) <> all ($1::bytea[]) and ${isInGrace}
       or substring(headers from 1 for $2) <> all ($1::bytea[])`,
     values: [prefixes, prefixes[0]?.length ?? 0],
   });

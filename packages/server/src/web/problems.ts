@@ -69,7 +69,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     return new Problem(
       'unavailable',
       "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator " +
-        'to restore the key, or call rotate-secret with a grace period of 0s and set the headers again.',
+        'to restore the key, or call rotate-secret and set the headers again.',
       { headers: { 'Retry-After': '60' } },
     );
   }

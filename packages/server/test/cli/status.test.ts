@@ -352,6 +352,24 @@ describe('doctor', () => {
     );
   });
 
+  test('tries the key on a previous secret only during its grace period', async () => {
+    const { url, database: other } = await freshDatabase();
+    const [lost, own] = [2, 1].map((byte) =>
+      new SecretBox([Buffer.alloc(32, byte)]).seal('a secret', 'WHK-1'),
+    );
+    await other.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret, previous_secret,
+                                 previous_secret_until)
+  values ('ORG-acme', 'WHK-1', 'https://example.com', 'active', '{*}', now(), $1, $2, now() + interval '1 hour')`,
+      values: [own, lost],
+    });
+    const detailOf = async () => (await findings({ DATABASE_URL: url })).of['secret key'].detail;
+    expect(await detailOf()).toBe('does not decrypt the secrets of 1 webhook');
+    await other.query({ text: 'update posthorn.webhooks set previous_secret_until = now()' });
+    expect(await detailOf()).toBe('decrypts the secrets of all webhooks');
+  });
+
   test('reports a key that does not decrypt, a database that is not migrated, too new, read-only or unreachable', async () => {
     const { url, database: other } = await freshDatabase();
     await other.query({

@@ -68,3 +68,27 @@ test('with several keys, the log says when the old one can be removed, even if n
   await rotateSecrets(database, new SecretBox([newKey, oldKey]), logger);
   expect(lines).toMatchObject([{ msg: 'secrets are now encrypted with the first key', webhooks: 0 }]);
 });
+
+test('a previous secret that cannot be decrypted does not keep the secret from being re-encrypted, nor the old key from being removed after the grace period', async () => {
+  const { database } = await freshDatabase();
+  const lines: { msg: string }[] = [];
+  const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
+  const key = { organization_id, id: 'WHK-1' };
+  const [old, lost] = [new SecretBox([oldKey]), new SecretBox([lostKey])];
+  await createWebhook(database, { ...key, secret: old.seal('secret', key.id), ...fields }, 100);
+  const previous = { previous_secret: lost.seal('before', key.id) };
+  await changeWebhook(database, key, {
+    ...previous,
+    previous_secret_until: new Date(Date.now() + 3_600_000),
+  });
+
+  await rotateSecrets(database, new SecretBox([newKey, oldKey]), logger);
+  const webhook = await readWebhook(database, key);
+  expect(new SecretBox([newKey]).open(webhook!.secret, key.id)).toBe('secret');
+  expect(lost.open(webhook!.previous_secret!, key.id)).toBe('before');
+  expect(lines.splice(0)).toMatchObject([{ level: 50, webhooks: 1 }]);
+
+  await changeWebhook(database, key, { previous_secret_until: new Date(0) });
+  await rotateSecrets(database, new SecretBox([newKey, oldKey]), logger);
+  expect(lines).toMatchObject([{ msg: 'secrets are now encrypted with the first key', webhooks: 0 }]);
+});

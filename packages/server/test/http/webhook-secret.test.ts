@@ -275,6 +275,22 @@ describe('POSTHORN_SECRET_KEY', () => {
     expect(unreadable.deliveries.count).toBe(0);
   });
 
+  it('is lost: after a rotation, requests are signed with the new secret alone, whatever the grace period', async () => {
+    const before = await newTenant(underOld);
+    const { receiver, webhook } = await before.connect(200, { secret: old });
+    const after = await newTenant(underNew, { organization_id: before.organization });
+    const { secret, previous_secret_until: until } = (await rotate(after, webhook)).body.data;
+    expect(until).toBeNull();
+    await after.record();
+    const request = await receiver.deliveries.nth(1);
+    expect(signersOf(request, [secret, old])).toMatchObject({ current: [secret], standard: [secret] });
+    const { rows } = await underNew.database.query({
+      text: 'select previous_secret from posthorn.webhooks where id = $1',
+      values: [webhook.id],
+    });
+    expect(rows).toEqual([{ previous_secret: null }]);
+  });
+
   it('can be rotated: with "new,old" webhooks created with the old key still sign, and new ones need only the new key', async () => {
     const before = await newTenant(underOld);
     const { receiver, webhook } = await before.connect(200, { secret: old });
