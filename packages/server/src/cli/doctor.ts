@@ -5,7 +5,12 @@ import { createAddressPolicy } from '../domain/address.js';
 import { openSecretBox } from '../keys.js';
 import { connectionsOf, requestConnections } from '../membership.js';
 import { Database } from '../storage/database.js';
-import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
+import {
+  type DatabaseFacts,
+  encodingRemedy,
+  readDatabaseFacts,
+  readSealedSecret,
+} from '../storage/database-checks.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { hasDatabase } from '../storage/embedded/cluster.js';
@@ -139,6 +144,12 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   if (facts.version_number < 150_000)
     yield problem('database', `PostgreSQL ${facts.version}`, 'Upgrade PostgreSQL to version 15 or newer.');
   else yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
+  const { server_encoding: encoding } = facts.settings;
+  if (encoding !== 'UTF8') {
+    // Posthorn cannot use this database, so the rest about it does not matter.
+    yield problem('encoding', `the database uses ${encoding}`, encodingRemedy);
+    return;
+  }
   await pool.detectPooler();
   if (pool.route.hasPooler && config.directDatabaseUrl === undefined)
     yield problem(

@@ -21,8 +21,11 @@ export interface DatabaseFacts {
 const settingNames = [
   ...['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'max_connections'],
   ...['default_transaction_isolation', 'default_transaction_read_only'],
-  ...['max_locks_per_transaction', 'max_prepared_transactions'],
+  ...['max_locks_per_transaction', 'max_prepared_transactions', 'server_encoding'],
 ];
+
+/** What to do about a database with another encoding, which cannot be changed. Others cannot store every event. */
+export const encodingRemedy = "Create one with ENCODING 'UTF8'.";
 
 /** SQL for a statement that takes precedence over the settings of the server, the database and the user. */
 export const isolationRepair = `

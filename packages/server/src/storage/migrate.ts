@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type BlockingSession, readBlockingSession } from './blocking-session.js';
 import type { Database, Queryable } from './database.js';
-import { isolationRepair } from './database-checks.js';
+import { encodingRemedy, isolationRepair } from './database-checks.js';
 import { isLockTimeout, isUnreachable } from './database-errors.js';
 
 const directory = new URL('../../schema/', import.meta.url);
@@ -54,6 +54,7 @@ export async function migrate(
   const revision = readRevision();
   return database.transaction(async (client) => {
     await refuseOldServer(client);
+    await refuseEncoding(client);
     await refuseIsolation(client);
     await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
     const applied = await readApplied(client);
@@ -197,6 +198,12 @@ async function refuseOldServer(client: Queryable): Promise<void> {
       `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
     );
   }
+}
+
+async function refuseEncoding(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>({ text: 'show server_encoding' });
+  const encoding = rows[0]!.server_encoding;
+  if (encoding !== 'UTF8') throw new IncompatibleDatabase(`The database uses ${encoding}. ${encodingRemedy}`);
 }
 
 /** Our transactions state their isolation level. A statement outside of a transaction cannot, so it uses the default. */

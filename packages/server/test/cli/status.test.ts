@@ -10,7 +10,7 @@ import { readOverview } from '../../src/storage/overview.js';
 import { event, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { dataDirectory } from '../support/data-directory.js';
-import { changeSettings, freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase, freshDatabaseIn } from '../support/database.js';
 import { claimFor, failedOnce, recordFor, settleFor, succeeded, withNode } from '../support/deliveries.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
@@ -350,6 +350,16 @@ describe('doctor', () => {
         ...{ state: 'ok', detail: 'decrypts the secrets of all webhooks' },
       },
     );
+  });
+
+  test('reports a database that is not in UTF-8, and does not suggest to migrate it', async () => {
+    const { code, of } = await findings({ DATABASE_URL: (await freshDatabaseIn('LATIN1')).url });
+    expect(code).toBe(1);
+    expect(of.encoding).toMatchObject({
+      ...{ state: 'problem', detail: 'the database uses LATIN1' },
+      remedy: "Create one with ENCODING 'UTF8'.",
+    });
+    expect(of.schema).toBeUndefined();
   });
 
   test('tries the key on a previous secret only during its grace period', async () => {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { IncompatibleDatabase, isMigrated, migrate, migrationLimits } from '../../src/storage/migrate.js';
-import { changeSettings, freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase, freshDatabaseIn } from '../support/database.js';
 
 const schema = new URL('../../schema/', import.meta.url);
 const revision = Number(await readFile(new URL('revision', schema), 'utf8'));
@@ -225,4 +225,11 @@ test('a database with another isolation level is refused in one line, and the st
   expect(await tables()).toEqual([]);
   await database.query({ text: message.slice(name.length) });
   expect(await migrateOn()).toEqual(files);
+});
+
+test.each(['LATIN1', 'SQL_ASCII'] as const)('a database in %s is refused in one line', async (encoding) => {
+  const { database: other } = await freshDatabaseIn(encoding);
+  const refusal = migrate(other);
+  await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
+  await expect(refusal).rejects.toThrow(`The database uses ${encoding}. Create one with ENCODING 'UTF8'.`);
 });

@@ -17,13 +17,18 @@ export function freshDatabase(empty = false): Promise<TestDatabase> {
   return droppedAfterFile(empty ? 'empty' : 'migrated');
 }
 
+/** Creates an empty database with another encoding, dropped after the calling test file. */
+export function freshDatabaseIn(encoding: 'LATIN1' | 'SQL_ASCII'): Promise<TestDatabase> {
+  return droppedAfterFile('empty', encoding);
+}
+
 /** Creates a database for a service of the calling test file, dropped after it. */
 export function freshServiceDatabase(): Promise<TestDatabase> {
   return droppedAfterFile('partitioned');
 }
 
-async function droppedAfterFile(kind: Kind): Promise<TestDatabase> {
-  const url = await createDatabase(kind);
+async function droppedAfterFile(kind: Kind, encoding?: string): Promise<TestDatabase> {
+  const url = await createDatabase(kind, encoding);
   const database = new Database({ connectionString: url });
   let dropped: Promise<void> | undefined;
   const drop = () => {
@@ -51,11 +56,12 @@ export async function changeSettings(database: Database, settings: Record<string
 type Kind = 'empty' | keyof Templates;
 
 /** Creates a database and returns its URL. The global teardown drops it if nobody has. */
-export async function createDatabase(kind: Kind): Promise<string> {
+export async function createDatabase(kind: Kind, encoding?: string): Promise<string> {
   const name = `${inject('databasePrefix')}${randomBytes(6).toString('hex')}`;
-  await administer(
-    `create database ${name} template ${kind === 'empty' ? 'template0' : inject('templates')[kind]} strategy file_copy`,
-  );
+  const template = kind === 'empty' ? 'template0' : inject('templates')[kind];
+  // The locale C suits every encoding.
+  const other = encoding === undefined ? '' : `encoding '${encoding}' locale 'C'`;
+  await administer(`create database ${name} template ${template} strategy file_copy ${other}`);
   return urlOf(inject('adminUrl'), name);
 }
 
