@@ -216,8 +216,30 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     expectFailure(
       ['token', 'list'],
       { DATABASE_URL: env.DATABASE_URL.replace(/\/[^/?]+(?=\?|$)/, '/absent') },
-      /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL, check that it is correct\.$/m,
+      /^Cannot connect to the database: database "absent" does not exist\. Create the database, or correct its name in DATABASE_URL\.$/m,
     ));
+
+  test('a login that the database refuses, also when a node starts', async () => {
+    // The start of an ErrorResponse: its type and length, then the fields severity, code and message.
+    const fields = Buffer.from('SFATAL\0C28P01\0Mpassword authentication failed for user "u"\0\0');
+    const head = Buffer.from('E\0\0\0\0');
+    head.writeInt32BE(fields.length + 4, 1);
+    const tls = await startServer((socket) => socket.end(Buffer.concat([head, fields])));
+    const DATABASE_URL = tls.replace(/\?.*/, '');
+    const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_LOG_LEVEL: 'silent' };
+    const remedy = 'Correct the user or password in DATABASE_URL.';
+    await expectFailure(
+      ['serve'],
+      { DATABASE_URL, ...key },
+      new RegExp(`^Cannot connect to the database: password .* failed for user "u"\\. ${remedy}$`, 'm'),
+      posthorn,
+    );
+    const { stdout } = await command(['doctor', '--json'], { DATABASE_URL, ...key });
+    expect(linesOf(stdout).map((line) => JSON.parse(line))).toContainEqual({
+      ...{ check: 'database', state: 'problem', remedy },
+      detail: 'cannot connect: password authentication failed for user "u"',
+    });
+  });
 
   /** Starts a server that responds to the request for TLS. Returns a URL that requires TLS. */
   async function startServer(respond: (socket: Socket) => void): Promise<string> {

@@ -20,6 +20,7 @@ import { locksOf } from '../storage/partitions.js';
 import { type Cell, readCell } from '../storage/relocations.js';
 import { countSecretsWithout } from '../storage/webhook-secrets.js';
 import { unknownSettings } from '../unknown-settings.js';
+import { connectAdvice } from './connect-advice.js';
 import {
   checkDirectory,
   checkPort,
@@ -33,7 +34,6 @@ import {
 } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { checkOtherDatabases } from './other-databases.js';
-import { tlsAdvice } from './tls-advice.js';
 
 const clockMsMax = 1_000;
 
@@ -110,7 +110,7 @@ async function* database(config: Config): AsyncGenerator<Finding> {
   } catch (error) {
     if (isTooSlow(error)) yield slow('database');
     else if (isUnreachable(error) || isConnectFailure(error)) {
-      const remedy = tlsAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
+      const remedy = connectAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
       yield problem('database', `cannot connect: ${reasonOf(error as Error)}`, remedy);
     } else throw error;
   } finally {

@@ -14,8 +14,8 @@ import {
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
 import { IncompatibleDatabase, MigrationFailed } from '../storage/migrate.js';
+import { connectAdvice } from './connect-advice.js';
 import { tooSlow } from './finding.js';
-import { tlsAdvice } from './tls-advice.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {
@@ -94,7 +94,7 @@ export function failureOf(error: unknown): unknown {
   if (isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
   if (!isRefusedWrite(error) && (isUnreachable(error) || isConnectFailure(error))) {
     const advice =
-      tlsAdvice(error, 'DATABASE_URL') ??
+      connectAdvice(error, 'DATABASE_URL') ??
       'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
     return new CommandFailure(`Cannot connect to the database: ${reasonOf(error as Error)}. ${advice}`);
   }

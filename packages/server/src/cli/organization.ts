@@ -14,9 +14,9 @@ import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage
 import { isDatabaseUrl } from '../storage/database-url.js';
 import { isMigrated } from '../storage/migrate.js';
 import { MoveTakenOver } from '../storage/relocations.js';
+import { connectAdvice } from './connect-advice.js';
 import { tooSlow } from './finding.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
-import { tlsAdvice } from './tls-advice.js';
 import { withDatabase } from './with-database.js';
 
 /** The variable with the keys of the other cell, if they differ. */
@@ -81,7 +81,7 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
 function refuseTarget(error: unknown): never {
   if (isTooSlow(error)) throw new CommandFailure(`The --to database ${tooSlow}. Try again.`);
   if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
-  const advice = tlsAdvice(error, '--to') ?? 'Check the URL, and that PostgreSQL is running there.';
+  const advice = connectAdvice(error, '--to') ?? 'Check the URL, and that PostgreSQL is running there.';
   throw new CommandFailure(`Cannot connect to the --to database: ${reasonOf(error as Error)}. ${advice}`);
 }
 

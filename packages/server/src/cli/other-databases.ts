@@ -2,8 +2,8 @@ import type { Config } from '../config.js';
 import { Database } from '../storage/database.js';
 import { readDatabaseIdentity } from '../storage/database-checks.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import { connectAdvice } from './connect-advice.js';
 import { type Finding, fine, problem, slow } from './finding.js';
-import { tlsAdvice } from './tls-advice.js';
 
 /** Checks the databases of POSTHORN_DIRECT_DATABASE_URL and POSTHORN_READ_DATABASE_URL, if they are set. */
 export async function* checkOtherDatabases(primary: Database, config: Config): AsyncGenerator<Finding> {
@@ -37,7 +37,7 @@ async function check(
   } catch (error) {
     if (isTooSlow(error)) return slow(name);
     if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
-    const remedy = tlsAdvice(error, setting) ?? `Start PostgreSQL, or correct ${setting}.`;
+    const remedy = connectAdvice(error, setting) ?? `Start PostgreSQL, or correct ${setting}.`;
     return problem(name, `cannot connect: ${reasonOf(error as Error)}`, remedy);
   } finally {
     await database.close();
