@@ -20,6 +20,10 @@ export function parse(commands: readonly Command[], argv: readonly string[], wid
       parsed = { command, given: givenTo(command, child) };
     });
   }
+  const [group = '', word = '-'] = argv;
+  // Before the options, which an unknown subcommand does not have.
+  if (groups.has(group) && !word.startsWith('-') && !commandIn(commands, argv))
+    throw unknownIn(group, word, commands);
   try {
     root.parse([...argv], { from: 'user' });
   } catch (error) {
@@ -61,13 +65,22 @@ function groupOf(
   if (known) return known;
   const group = quiet(root.command(name)).allowExcessArguments(true);
   group.action(() => {
-    const names = commands.filter((command) => command.name.startsWith(`${name} `)).map((each) => each.name);
-    const [other] = group.args;
-    const wrong = other === undefined ? '' : `Unknown command '${name} ${other}'. `;
-    throw new UsageError(`${wrong}posthorn ${name} requires a subcommand: ${names.join(', ')}.`);
+    throw unknownIn(name, group.args[0], commands);
   });
   groups.set(name, group);
   return group;
+}
+
+/** Returns the error for a group with a word that is not one of its subcommands, or without any. */
+function unknownIn(group: string, word: string | undefined, commands: readonly Command[]): UsageError {
+  const names = commands.map(({ name }) => name).filter((name) => name.startsWith(`${group} `));
+  const needs = `posthorn ${group} requires a subcommand: ${names.join(', ')}.`;
+  if (word === undefined) return new UsageError(needs);
+  const words = names.map((name) => name.slice(group.length + 1));
+  // Such as the name of the operation in the API: rotate-secret.
+  const start = words.find((each) => word.startsWith(`${each}-`));
+  const suggestion = start === undefined ? suggestionFor(word, words) : ` Did you mean ${start}?`;
+  return new UsageError(`Unknown command '${group} ${word}'.${suggestion} ${needs}`);
 }
 
 function added(parent: Commander, { argument, options }: Command, name: string): Commander {

@@ -110,6 +110,10 @@ describe.concurrent('usage errors', () => {
       ['token', 'add', '--help'],
       "Unknown command 'token add'. posthorn token requires a subcommand: token create",
     ],
+    [
+      ['webhooks', 'rotate-secret', 'WHK-1', '--grace', '48h'],
+      "Unknown command 'webhooks rotate-secret'. Did you mean rotate? posthorn webhooks requires a subcommand: ",
+    ],
     [['token'], 'posthorn token requires a subcommand: token create, token list, token revoke.'],
     [['serve', '--prot', '80'], "Unknown option '--prot'."],
     [['serve', '--processes', 'two'], "--processes: 'two' is not valid. Expected auto, or a whole number"],
