@@ -3,6 +3,7 @@ import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
 import {
   cidrs,
+  databaseUrlForm,
   durationWithin,
   hexColor,
   host,
@@ -31,12 +32,9 @@ interface Setting<T> {
   /** Whether an empty value differs in meaning from a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
+  /** Returns how to correct a value that is not valid, if that is known. */
+  repair?: (text: string) => string | undefined;
 }
-
-/** The form of the URL of a database. */
-export const databaseUrlForm =
-  'a URL such as postgres://user:password@host:5432/database with one host. Special characters must be ' +
-  'percent-encoded (such as %2F for / in the password), and certificate files must exist';
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
@@ -153,7 +151,7 @@ export const settings = {
     description:
       'Non-public networks that deliveries may reach. Plain `http` is accepted only for these networks.',
     emptyCounts: true,
-    parse: cidrs,
+    ...cidrs,
   }),
   trustedProxies: setting({
     env: 'POSTHORN_TRUSTED_PROXIES',
@@ -162,7 +160,7 @@ export const settings = {
     accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
     description:
       'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
-    parse: cidrs,
+    ...cidrs,
   }),
   roles: setting({
     env: 'POSTHORN_ROLES',
@@ -340,7 +338,8 @@ export function readConfig(
 
 function faultLine(definition: Setting<unknown>, text: string): string {
   const shown = definition.secret ? 'the value (not shown)' : JSON.stringify(text);
-  return `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
+  const line = `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
+  return [line, definition.repair?.(text) ?? []].flat().join(' ');
 }
 
 /** The version in package.json. */

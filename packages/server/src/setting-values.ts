@@ -10,10 +10,17 @@ export function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
 
-export function cidrs(text: string): readonly Cidr[] | undefined {
-  const parsed = parseCidrs(text);
-  return parsed.ok ? parsed.value : undefined;
-}
+export const cidrs = {
+  parse: (text: string): readonly Cidr[] | undefined => {
+    const parsed = parseCidrs(text);
+    return parsed.ok ? parsed.value : undefined;
+  },
+  /** Returns what to write instead of a block. If that is unknown, what the setting accepts says enough. */
+  repair: (text: string): string | undefined => {
+    const parsed = parseCidrs(text);
+    return parsed.ok || !parsed.detail.includes('; write ') ? undefined : `${parsed.detail}.`;
+  },
+};
 
 export function durationWithin(msMin: number, msMax: number): (text: string) => number | undefined {
   return (text) => {
@@ -52,3 +59,8 @@ export function processCount(text: string): number | undefined {
   if (text === 'auto') return Math.min(availableParallelism(), autoProcessesMax);
   return wholeNumber(64)(text) || undefined;
 }
+
+/** The form of the URL of a database. */
+export const databaseUrlForm =
+  'a URL such as postgres://user:password@host:5432/database with one host. Special characters must be ' +
+  'percent-encoded (such as %2F for / in the password), and certificate files must exist';

@@ -372,3 +372,9 @@ describe('an unknown variable that is named like a setting', () => {
     expect(unknownSettings({ ...all, ...others })).toEqual([]);
   });
 });
+
+test('a block with bits beyond its prefix is refused with the block that it is in', () => {
+  expect(() => readConfig({ POSTHORN_EGRESS_ALLOW: '::1/128,10.0.0.1/8' })).toThrow(
+    /^POSTHORN_EGRESS_ALLOW: .* "10\.0\.0\.1\/8" has bits set beyond its prefix; write 10\.0\.0\.0\/8, or 10\.0\.0\.1 for this/,
+  );
+});

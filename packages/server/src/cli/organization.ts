@@ -1,5 +1,5 @@
 import { CommandFailure, json, type Terminal, UsageError } from 'posthorn';
-import { type Config, ConfigError, databaseUrlForm } from '../config.js';
+import { type Config, ConfigError } from '../config.js';
 import { identifierPattern } from '../domain/identifier.js';
 import { SecretBox } from '../domain/secret-box.js';
 import { reencryptHeaders } from '../domain/webhook-headers.js';
@@ -8,6 +8,7 @@ import { operatorOrigin } from '../operator.js';
 import { moveOrganization, type Relocated, type RelocationStep } from '../relocation.js';
 import { abortMove } from '../relocation-abort.js';
 import { RelocationRefused } from '../relocation-refused.js';
+import { databaseUrlForm } from '../setting-values.js';
 import type { Reencrypt } from '../storage/arrivals.js';
 import { Database } from '../storage/database.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
