@@ -18,7 +18,7 @@ export const cidrs = {
   /** Returns what to write instead of a block. If that is unknown, what the setting accepts says enough. */
   repair: (text: string): string | undefined => {
     const parsed = parseCidrs(text);
-    return parsed.ok || !parsed.detail.includes('; write ') ? undefined : `${parsed.detail}.`;
+    return parsed.ok || !parsed.hasRepair ? undefined : `${parsed.detail}.`;
   },
 };
 

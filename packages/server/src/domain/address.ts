@@ -14,7 +14,14 @@ export interface AddressPolicy {
   readonly allowsNothing: boolean;
 }
 
-export type ParsedCidrs = { ok: true; value: Cidr[] } | { ok: false; detail: string };
+/** Why a block is refused. `hasRepair`: whether `detail` says what to write instead. */
+interface CidrFault {
+  ok: false;
+  detail: string;
+  hasRepair: boolean;
+}
+
+export type ParsedCidrs = { ok: true; value: Cidr[] } | CidrFault;
 
 const blocks = (...texts: string[]): Cidr[] => texts.map((text) => ipaddr.parseCIDR(text));
 
@@ -169,29 +176,32 @@ export function parseCidrs(text: string): ParsedCidrs {
   if (text.trim() === '') return { ok: true, value };
   for (const entry of text.split(',').map((part) => part.trim())) {
     const cidr = parseCidr(entry);
-    if (typeof cidr === 'string') return { ok: false, detail: cidr };
+    if ('ok' in cidr) return cidr;
     value.push(cidr);
   }
   return { ok: true, value };
 }
 
-function parseCidr(entry: string): Cidr | string {
+function parseCidr(entry: string): Cidr | CidrFault {
   const [, base, prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(entry) ?? [];
   const address = readAddress(base ?? '');
   const bitsMax = address instanceof ipaddr.IPv4 ? 32 : 128;
   const bits = prefix === undefined ? bitsMax : Number(prefix);
   if (address === undefined || bits > bitsMax) {
-    return `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
+    const detail = `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
+    return { ok: false, detail, hasRepair: false };
   }
   // 10.0.0.5/8 would allow far more than its author probably intended, so refuse it and suggest a fix.
   const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
   const network = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
   if (network !== address.toString()) {
-    return `"${entry}" has bits set beyond its prefix; write ${network}/${bits}, or ${address} for this address only`;
+    const detail = `"${entry}" has bits set beyond its prefix; write ${network}/${bits}, or ${address} for this address only`;
+    return { ok: false, detail, hasRepair: true };
   }
   if (bits >= 96 && specialName(address) === 'IPv4-mapped') {
     const inner = new ipaddr.IPv4(address.toByteArray().slice(12));
-    return `"${entry}" is IPv4 written as IPv6; write ${inner}/${bits - 96}`;
+    const detail = `"${entry}" is IPv4 written as IPv6; write ${inner}/${bits - 96}`;
+    return { ok: false, detail, hasRepair: true };
   }
   return [address, bits];
 }

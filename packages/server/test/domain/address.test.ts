@@ -335,7 +335,8 @@ describe('the setting', () => {
     ['10.0.0.0/8,', '"" is not'],
     ['10.0.0.0/8 127.0.0.0/8', 'is not an address block'],
   ])('%j is refused with a reason', (text, detail) => {
-    expect(parseCidrs(text)).toEqual({ ok: false, detail: expect.stringContaining(detail) });
+    const hasRepair = detail.startsWith('write ');
+    expect(parseCidrs(text)).toEqual({ ok: false, detail: expect.stringContaining(detail), hasRepair });
   });
 });
 
