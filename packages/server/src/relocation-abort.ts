@@ -18,6 +18,7 @@ import {
   takeOver,
   writeProgress,
 } from './storage/relocations.js';
+import { verifyAgain } from './storage/verifications.js';
 
 /**
  * Ends a move that has not switched yet: the organization keeps working in its old cell, and its copy is deleted. Only
@@ -42,8 +43,9 @@ export async function abortMove(from: Database, to: Database, organizationId: st
     throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);
   await from.transaction(async (client) => {
     refuseDeparted(organizationId, await lockRelocation(client, organizationId), names, isLost);
-    if (await keepOrganization(client, organizationId, names.to))
-      await releaseDeliveries(client, organizationId);
+    if (!(await keepOrganization(client, organizationId, names.to))) return;
+    await releaseDeliveries(client, organizationId);
+    await verifyAgain(client, organizationId);
   }, true);
   if (!hasCopy) return;
   const { isNew, isClear } = await readProgress<Progress>(to, move);

@@ -24,6 +24,7 @@ import {
   takeOver,
   writeProgress,
 } from './storage/relocations.js';
+import { verifyAgain } from './storage/verifications.js';
 import { readSecretsOf } from './storage/webhook-secrets.js';
 
 export type RelocationStep = 'copying' | 'stopping' | 'copying the rest' | 'switching' | 'cleaning up';
@@ -264,7 +265,9 @@ async function leave(
 /** Lets the organization work in its old cell again, unless another process has taken over. */
 async function resume(from: Database, move: OrganizationMove): Promise<void> {
   await from.transaction(async (client) => {
-    if (await resumeOrganization(client, move)) await releaseDeliveries(client, move.organizationId);
+    if (!(await resumeOrganization(client, move))) return;
+    await releaseDeliveries(client, move.organizationId);
+    await verifyAgain(client, move.organizationId);
   }, true);
 }
 

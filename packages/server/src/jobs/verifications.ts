@@ -45,7 +45,7 @@ export class Verifications {
         settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
       )
       .catch((error) => {
-        // The organization is moving to another cell, which verifies the webhook again.
+        // The organization is moving to another cell. When the move ends, the webhook is verified again.
         if (!refusalOf(error)) throw error;
       });
     if (settled?.batch) accept(settled.batch);

@@ -5,6 +5,7 @@ import { releaseDeliveries } from './draining.js';
 import { ensurePartitions } from './partitions.js';
 import { MoveTakenOver, type OrganizationMove, requireState } from './relocations.js';
 import { useCopySettings } from './row-copy.js';
+import { verifyAgain } from './verifications.js';
 import { readSecretsOf, type SealedSecrets } from './webhook-secrets.js';
 
 type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
@@ -139,12 +140,7 @@ export async function activate(
         values: [organizationId, table],
       });
     }
-    // The old cell refuses the outcome of a verification that was in flight, and no row shows whether one was.
-    await client.query({
-      text: `
-  update posthorn.webhooks set verify_at = clock_timestamp() where organization_id = $1 and status = 'unverified'`,
-      values: [organizationId],
-    });
+    await verifyAgain(client, organizationId);
     await adjustCounts(client, organizationId);
     await client.query({
       text: 'delete from posthorn.arrivals where organization_id = $1',

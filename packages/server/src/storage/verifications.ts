@@ -8,9 +8,9 @@ import { changeWebhook, clearFailures, readWebhook, type WebhookChange } from '.
 
 /**
  * Writes the result of a verification and the changes that depend on it, and records a failure as an event, in one
- * transaction. Returns undefined if the webhook was deleted or changed in the meantime. Throws if its
- * organization has stopped to move to another cell: a success, too, would be lost. `automatic` means that the
- * service started the verification and has already scheduled the next one.
+ * transaction. Returns undefined if the webhook was deleted or changed in the meantime. Throws if the
+ * organization is stopped because it is moving to another cell: even a success would be lost. `automatic` means that
+ * the service started the verification and has already scheduled the next one.
  */
 export async function settleVerification(
   client: Queryable,
@@ -47,6 +47,18 @@ export async function settleVerification(
   }
   const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), room);
   return { webhook: changed, batch };
+}
+
+/**
+ * Makes the verification of every unverified webhook of an organization due, now that the organization is no longer
+ * stopped. Until then, the outcomes of verifications are refused, and no row shows whether one was in flight.
+ */
+export async function verifyAgain(client: Queryable, organizationId: string): Promise<void> {
+  await client.query({
+    text: `
+  update posthorn.webhooks set verify_at = clock_timestamp() where organization_id = $1 and status = 'unverified'`,
+    values: [organizationId],
+  });
 }
 
 function firstRetry(now: Date): WebhookChange {

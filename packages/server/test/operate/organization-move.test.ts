@@ -534,6 +534,21 @@ it('a webhook whose verification is in flight during the switch is verified agai
   );
 });
 
+it('an unverified webhook is verified again by the old cell when a move fails and when it is aborted', async () => {
+  const tenant = await tenantOf();
+  const receiver = await startReceiver({ onVerification: 500 });
+  await tenant.create({ url: receiver.url });
+  // All automatic verifications are used up.
+  await east.database.query({
+    text: 'update posthorn.webhooks set verify_at = null, verifications = 5 where organization_id = $1',
+    values: [tenant.organization],
+  });
+  await expect(moveUntil(tenant, 'copying the rest')).rejects.toThrow('killed');
+  await receiver.verifications.nth(2);
+  await abortMove(east.database, west.database, tenant.organization);
+  await receiver.verifications.nth(3);
+});
+
 it('an organization whose audit log has been dropped by retention keeps the position in its chain', async () => {
   const tenant = await newTenant(east);
   await east.database.query({
