@@ -132,6 +132,7 @@ describeInBrowser('the views of the console', async (open) => {
     const unnamed = await tenant.webhook(receiver, {
       ...{ event_types: ['capacity.*'], url: `${receiver.url}/${'y'.repeat(60)}` },
     });
+    const brief = await tenant.webhook(receiver, { event_types: ['capacity.*'], description: 'http' });
     const long = 'z'.repeat(100);
     const named = {
       subject: { type: 'invoice', id: `INV-${long}` },
@@ -173,6 +174,9 @@ describeInBrowser('the views of the console', async (open) => {
       // The next view starts with the width that this one ends with, because each change draws the page again.
       widths.reverse();
     }
+    // A name can be a part of the URL by chance.
+    await page.goto(link(tenant.token, `/webhooks/${brief.id}`));
+    await page.locator('.head').getByText(brief.url, { exact: true }).waitFor();
     // A name that is made from a long URL shows only a part of it.
     await page.goto(link(tenant.token, `/webhooks/${unnamed.id}`));
     await page.locator('.head').getByText(unnamed.url, { exact: true }).waitFor();

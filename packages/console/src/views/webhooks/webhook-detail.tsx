@@ -93,7 +93,9 @@ function Detail({ webhook }: { webhook: Webhook }) {
         )}
         {may.send && <StatusButton webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
-        {!webhook.url.includes(webhookName(webhook)) && <p className="lead mono">{webhook.url}</p>}
+        {(webhook.description || !webhook.url.includes(webhookName(webhook))) && (
+          <p className="lead mono">{webhook.url}</p>
+        )}
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
       {activationError && webhook.status === 'disabled' && <ProblemNote error={activationError} isAction />}
