@@ -24,7 +24,7 @@ export interface Entry {
   /** The ID under which this node leased the delivery. */
   node: number;
   settlement: Settlement;
-  /** Whether the delivery goes back to the database without its turn, because this node does not keep it. */
+  /** Whether the delivery goes back to the database before its turn, because this node has no room for it. */
   isGivenBack?: boolean;
   event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
