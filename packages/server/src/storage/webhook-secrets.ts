@@ -9,21 +9,23 @@ export interface SealedSecrets {
   headers: Buffer | null;
 }
 
-/** Reads the secrets of all webhooks of an organization. */
+/** A previous secret signs requests, and so matters, only during its grace period. */
+const isInGrace = 'coalesce(previous_secret_until > now(), false)';
+
+/** Reads the secrets of all webhooks of an organization. A previous secret is null after its grace period. */
 export async function readSecretsOf(
   database: Queryable,
   organizationId: string,
 ): Promise<readonly SealedSecrets[]> {
   const { rows } = await database.query<SealedSecrets>({
     text: `
-  select organization_id, id, secret, previous_secret, headers from posthorn.webhooks where organization_id = $1`,
+  select organization_id, id, secret, case when ${isInGrace} then previous_secret end as previous_secret, headers
+    from posthorn.webhooks
+   where organization_id = $1`,
     values: [organizationId],
   });
   return rows;
 }
-
-/** A previous secret signs requests, and so matters, only during its grace period. */
-const isInGrace = 'coalesce(previous_secret_until > now(), false)';
 
 /** Reads webhooks with a secret or headers that do not start with `prefix`, by ID, after `after`. */
 export async function readSecretsWithout(

@@ -182,7 +182,7 @@ describe('an organization that is moved while it works', () => {
 
 describe('posthorn organization move', () => {
   it('completes a move during which the only node of the old cell is killed, and encrypts secrets again', async () => {
-    const { url } = await freshServiceDatabase();
+    const { database, url } = await freshServiceDatabase();
     const settings = {
       ...{ DATABASE_URL: url, POSTHORN_CELL: 'north', POSTHORN_PLATFORM_TOKEN: platformToken },
       ...{ POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_DELIVERY_TIMEOUT: '1s' },
@@ -193,6 +193,10 @@ describe('posthorn organization move', () => {
     // The node is killed before it gets a response.
     const receiver = await startReceiver({ onDelivery: hangs });
     await tenant.webhook(receiver, { secret: 'a secret of 27 characters' });
+    // After its grace period, a previous secret may have been encrypted with a key that has been removed since.
+    await database.query({
+      text: `update posthorn.webhooks set previous_secret = 'unreadable', previous_secret_until = now()`,
+    });
     const { id } = await tenant.record();
     await receiver.deliveries.nth(1);
     const moving = new Command(['organization', 'move', tenant.organization, '--to', west.databaseUrl], {
