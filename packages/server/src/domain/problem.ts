@@ -241,7 +241,8 @@ export function inputProblem(
 
 /** Returns at most `max` faults, in their order. The first is always among them, and unknown names are left out first. */
 function mostUseful(faults: readonly InputFault[], max: number): readonly InputFault[] {
-  const unknownMax = Math.max(1, max - faults.filter((fault) => !isUnknown(fault)).length);
-  const leftOut = new Set(faults.filter(isUnknown).slice(unknownMax));
+  const unknown = faults.filter((fault, index) => index > 0 && isUnknown(fault));
+  const room = Math.max(0, max - (faults.length - unknown.length));
+  const leftOut = new Set(unknown.slice(room));
   return faults.filter((fault) => !leftOut.has(fault)).slice(0, max);
 }

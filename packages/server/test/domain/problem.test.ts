@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inputProblem, Problem, type ProblemCode, problems } from '../../src/domain/problem.js';
+import {
+  type InputFault,
+  inputProblem,
+  Problem,
+  type ProblemCode,
+  problems,
+} from '../../src/domain/problem.js';
 
 const codes = Object.keys(problems) as ProblemCode[];
 
@@ -52,6 +58,15 @@ describe('a problem', () => {
 });
 
 describe('the problem for invalid input', () => {
+  test('lists the first fault, and leaves out unknown names before any other fault', () => {
+    const detail = 'is wrong';
+    const known = ['limit', 'from', 'to'].map((parameter) => ({ parameter, code: 'too_large', detail }));
+    const unknown = { parameter: 'color', code: 'unknown_parameter', detail };
+    const [limit, from, to] = known as [InputFault, InputFault, InputFault];
+    expect(inputProblem([limit, unknown, from, to], 3)?.faults).toEqual(known);
+    expect(inputProblem([unknown, limit, from, to], 3)?.faults).toEqual([unknown, limit, from]);
+  });
+
   const detail = fc.stringMatching(/^[a-z ]{1,20}$/);
   const inQuery = fc.record({
     parameter: fc.constantFrom('limit', 'from', 'cursor'),
