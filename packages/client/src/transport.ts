@@ -18,7 +18,10 @@ export interface Cell {
 export interface TransportOptions {
   /** Address of the listener, such as `https://hooks.example.com`. A path is kept as a prefix. */
   url: string | URL;
-  /** Access token, or a function that returns the current one. `timeoutMs` also limits how long it may take. */
+  /**
+   * Access token, or a function that returns the current one. `timeoutMs` also limits how long the function may take;
+   * for a tail, the limit is 45 seconds.
+   */
   token: string | (() => string | Promise<string>);
   /**
    * The addresses of the cells, by name, if you run several. If the service responds that an organization lives in
