@@ -60,7 +60,7 @@ function views(): [name: string, path: string, token?: string][] {
     ['webhook-test', `${orders}?tab=test&test=invoice.paid`],
     ['webhook-receiver', `${orders}?tab=receiver`],
     ['webhook-unverified', `/webhooks/${webhooks['crm-sync']}`],
-    ['webhook-paused', `/webhooks/${webhooks['partner-feed']}`],
+    ['webhook-disabled', `/webhooks/${webhooks['partner-feed']}`],
     ['webhook-delete', `${orders}?tab=settings`],
     ['replay', `${orders}/replay`],
     ['deliveries', '/deliveries'],

@@ -339,7 +339,8 @@ export function readConfig(
 function faultLine(definition: Setting<unknown>, text: string): string {
   const shown = definition.secret ? 'the value (not shown)' : JSON.stringify(text);
   const line = `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
-  return [line, definition.repair?.(text) ?? []].flat().join(' ');
+  const repair = definition.repair?.(text);
+  return repair === undefined ? line : `${line} ${repair}`;
 }
 
 /** The version in package.json. */
