@@ -29,9 +29,9 @@ beforeAll(async () => {
 });
 
 /** Another node on the database of a service, as a process of its own. */
-function serveBeside(service: TestService) {
+function serveBeside(service: TestService, chosen = settings) {
   return serve({
-    ...settings,
+    ...chosen,
     DATABASE_URL: service.databaseUrl,
     POSTHORN_PLATFORM_TOKEN: platformToken,
     POSTHORN_EGRESS_ALLOW: '127.0.0.0/8',
@@ -142,6 +142,21 @@ describe('when a node is killed', () => {
     expect(ids).toEqual(expect.arrayContaining(before));
     expect(await handoffSizes(one.database)).toEqual([]);
   });
+});
+
+test('a node that is stopped waits for the response to an attempt in flight', async () => {
+  const owner = await newTenant(one);
+  const node = await serveBeside(one, patient);
+  const { receiver } = await owner.connect((response: ServerResponse) => {
+    // Longer than a node that is still starting would wait.
+    setTimeout(() => response.end(), 1_500);
+  });
+  const [id] = await recordOn(node.platformUrl, owner, 1);
+  await receiver.deliveries.nth(1);
+  node.process.kill('SIGTERM');
+  expect((await node.process.ended).code).toBe(0);
+  expect(await stored(owner)).toMatchObject([{ event_id: id, status: 'success', attempts: 1 }]);
+  expect(receiver.deliveries.all).toHaveLength(1);
 });
 
 describe('two nodes on one database', () => {
