@@ -205,7 +205,10 @@ describe('posthorn organization move', () => {
     });
     await moving.until(/Stopping/);
     node.process.kill('SIGKILL');
+    await node.process.ended;
     receiver.onDelivery = 200;
+    // Its lease would otherwise end in 10 s.
+    await database.query({ text: 'update posthorn.nodes set alive_until = now()' });
     const { code, stdout } = await moving.ended;
     expect([code, stdout]).toEqual([0, expect.stringContaining('has moved from the cell north to west.')]);
     const again = await receiver.deliveries.nth(2);
