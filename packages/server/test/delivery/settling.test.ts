@@ -82,6 +82,7 @@ const entryOf = (node: number) => (delivery: LeasedDelivery) => ({ node, settlem
 
 describe('the settler', () => {
   test('writes the other outcomes even if the database refuses one', async () => {
+    setLimits({ settleAgainMs: 50 });
     const { database, node, settler } = await withSettler();
     const { leased } = await recordFor(database, node, 10);
     const entries = leased.map(entryOf(node));
@@ -201,6 +202,7 @@ describe('the settler', () => {
   });
 
   test('writes the other outcomes even if another transaction has locked a delivery', async () => {
+    setLimits({ settleAgainMs: 50 });
     const { database, url, node, settler } = await withSettler();
     const { leased } = await recordFor(database, node, 3);
     const retries = leased.map((one) => failedOnce(one, 0));
@@ -223,6 +225,7 @@ describe('the settler', () => {
   test.skipIf(process.platform !== 'linux')(
     'writes all outcomes in one statement after the disk was full, however often it tried before',
     async () => {
+      setLimits({ settleAgainMs: 50 });
       const failures: string[] = [];
       const sizes: number[] = [];
       const { database, node, settler } = await withSettler({
