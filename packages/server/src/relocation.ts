@@ -8,7 +8,6 @@ import { readClock, readClockMs } from './storage/clock.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { findExcess, releaseDeliveries } from './storage/draining.js';
-import { hasLiveNode } from './storage/nodes.js';
 import { copyCounts } from './storage/relocation-counts.js';
 import { type Copied, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
 import {
@@ -97,7 +96,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   if (await takeOver(from, move, 'left', names.to)) await changeState(from, move, 'left', 'moved');
   onStep('cleaning up');
   // The nodes of the old cell write the counts of their last attempts late.
-  if (await hasLiveNode(from)) await delay(options.countsMs ?? lateCountsMs);
+  await delay(options.countsMs ?? lateCountsMs);
   await copyCounts(from, to, move);
   await deleteDeparted(from, move, 'moved');
   return { ...names, copied: left?.copied ?? { rows: 0, ms: 0 }, stoppedMs };

@@ -40,14 +40,6 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
   return rowCount === 1;
 }
 
-/** Returns whether any node is alive. */
-export async function hasLiveNode(database: Queryable): Promise<boolean> {
-  const { rows } = await database.query<{ has: boolean }>({
-    text: 'select exists (select from posthorn.nodes where alive_until > clock_timestamp()) as has',
-  });
-  return rows[0]!.has;
-}
-
 /** Releases about `atMost` deliveries of dead nodes. Returns how many. */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
   return (await releaseDeadNodes(database, atMost)).released;
