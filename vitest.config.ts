@@ -17,7 +17,9 @@ export default defineConfig({
     // Most code runs too seldom for optimized code to pay for itself. With less of it, the workers take a tenth less CPU
     // in the tests of `packages/server/test/http`, compared with PostgreSQL in the same run. Later versions of Node do
     // not know the first option.
-    execArgv: process.versions.node.startsWith('20.') ? ['--interrupt-budget=600000', '--always-sparkplug'] : [],
+    execArgv: process.versions.node.startsWith('20.')
+      ? ['--interrupt-budget=600000', '--always-sparkplug']
+      : [],
     // Two more than cores: a test that waits leaves its core to another. Each worker needs some 20 connections of the
     // 100 that a PostgreSQL usually has.
     maxWorkers: Math.min(availableParallelism() + 2, 4),
