@@ -2,7 +2,7 @@ import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
@@ -20,7 +20,6 @@ describeInBrowser('the forms of the console', async (open) => {
     const name = page.getByLabel('Name', { exact: true });
     await name.fill('orders-us');
     await fail(page, 'GET', `**/v1/webhooks/${webhook.id}`);
-    await refreshOften(page);
     await page.getByRole('button', { name: 'Live', exact: true }).click();
     await page.getByText('Out of order.').waitFor();
     expect(await name.inputValue()).toBe('orders-us');
