@@ -14,9 +14,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
-    // Most code runs too seldom for optimized code to pay for itself. With less of it, the workers take a tenth less CPU
-    // in the tests of `packages/server/test/http`, compared with PostgreSQL in the same run. Later versions of Node do
-    // not know the first option.
+    // Most code in tests runs too seldom for optimizing it to pay for itself. Later versions of Node do not know the
+    // first option.
     execArgv: process.versions.node.startsWith('20.')
       ? ['--interrupt-budget=600000', '--always-sparkplug']
       : [],

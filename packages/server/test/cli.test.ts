@@ -846,7 +846,8 @@ describe('serve', () => {
       };
       await eventually(waits, (count) => count === 1);
       waiting.kill('SIGTERM');
-      expect(await waiting.ended).toMatchObject({ code: 0, stderr: '' });
+      const stdout = expect.stringContaining('stopped before the start was complete');
+      expect(await waiting.ended).toMatchObject({ code: 0, stdout, stderr: '' });
     }, true);
   });
 

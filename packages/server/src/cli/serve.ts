@@ -64,7 +64,11 @@ function stopSignal(logger: Logger, mayExit: () => boolean): Promise<NodeJS.Sign
       process.on(name, () => {
         logger.info({ signal: name }, 'stopping');
         setTimeout(() => process.exit(0), drainMsMax).unref();
-        setTimeout(() => mayExit() && process.exit(0), startMsMax).unref();
+        setTimeout(() => {
+          if (!mayExit()) return;
+          logger.info('stopped before the start was complete');
+          process.exit(0);
+        }, startMsMax).unref();
         stop(name);
       });
     }

@@ -207,7 +207,7 @@ describe('posthorn organization move', () => {
     node.process.kill('SIGKILL');
     await node.process.ended;
     receiver.onDelivery = 200;
-    // Its lease would otherwise end in 10 s.
+    // Its lease would otherwise end a few seconds later.
     await database.query({ text: 'update posthorn.nodes set alive_until = now()' });
     const { code, stdout } = await moving.ended;
     expect([code, stdout]).toEqual([0, expect.stringContaining('has moved from the cell north to west.')]);
