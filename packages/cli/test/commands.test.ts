@@ -493,7 +493,7 @@ describe('deliveries', () => {
     );
   });
 
-  describe.each([
+  describe.concurrent.each([
     ['replay', /^(RPL-\w+) is running: /],
     ['redeliver', /^Redelivering invoice\.paid EVT-\w+ as (WDLV-\w+)\.\n/],
   ])('%s', (what, started) => {

@@ -12,6 +12,7 @@ import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { noRoom } from '../../src/storage/room.js';
 import { setAside } from '../../src/storage/settlements.js';
+import { shortenLockWaits } from '../support/database.js';
 import {
   backlogSizes,
   bury,
@@ -125,6 +126,7 @@ describe('the settler', () => {
     }
 
     test('writes the outcomes of others, and those of the webhook as soon as it can', async () => {
+      setLimits({ settleAgainMs: 50 });
       const { settler, node, leased, holder, heard, untilWritten, database } = await withLock();
       for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
       expect(new Set((await untilWritten(3)).map((row) => row.webhook_id))).toEqual(new Set(['WHK-2']));
@@ -204,6 +206,7 @@ describe('the settler', () => {
   test('writes the other outcomes even if another transaction has locked a delivery', async () => {
     setLimits({ settleAgainMs: 50 });
     const { database, url, node, settler } = await withSettler();
+    await shortenLockWaits(database, 'settle');
     const { leased } = await recordFor(database, node, 3);
     const retries = leased.map((one) => failedOnce(one, 0));
     await settleFor(database, node, retries);

@@ -105,7 +105,7 @@ describe('a request that arrives slowly', async () => {
   });
 
   const begun = 'POST / HTTP/1.1\r\nHost: x\r\n';
-  it.each([
+  it.concurrent.each([
     ['in its head', `${begun}X-Slow: `],
     ['in its body', `${begun}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{`],
     ['in its chunks', `${begun}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`],

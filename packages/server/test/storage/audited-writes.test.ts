@@ -6,7 +6,7 @@ import { auditedWrite } from '../../src/storage/audited-writes.js';
 import { Database } from '../../src/storage/database.js';
 import { auditEntry } from '../support/audit.js';
 import { afterFile } from '../support/cleanup.js';
-import { changeSettings, freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase, shortenLockWaits } from '../support/database.js';
 
 test('writes that wait for a locked chain leave connections to others, and fail together', async () => {
   const { database, url } = await freshDatabase();
@@ -15,6 +15,7 @@ test('writes that wait for a locked chain leave connections to others, and fail 
       writeAudit(client, [auditEntry({ organization_id })]),
     );
   await write('ORG-held');
+  await shortenLockWaits(database, 'write_audit');
   const holder = new pg.Client({ connectionString: url });
   await holder.connect();
   await holder.query('begin');

@@ -3,12 +3,13 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { allowPauses, Database, databaseLimits } from '../../src/storage/database.js';
+import { allowPauses, Database } from '../../src/storage/database.js';
 import { isTransient, isUnreachable } from '../../src/storage/database-errors.js';
 import { NotificationListener } from '../../src/storage/notifications.js';
 import { Reachability } from '../../src/storage/reachability.js';
 import { afterFile } from '../support/cleanup.js';
 import { changeSettings, freshDatabase } from '../support/database.js';
+import { hurried } from '../support/limits.js';
 import { Log } from '../support/log.js';
 import { eventually } from '../support/tenant.js';
 
@@ -26,17 +27,6 @@ const backend = async () => {
   const { rows } = await database.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
   return rows[0]!.pid;
 };
-
-/** Runs `work` with a limit that expires soon. */
-async function hurried<T>(work: () => Promise<T>): Promise<T> {
-  const usual = { ...databaseLimits };
-  Object.assign(databaseLimits, { queryMs: 500 });
-  try {
-    return await work();
-  } finally {
-    Object.assign(databaseLimits, usual);
-  }
-}
 
 async function running(text: string): Promise<number> {
   const { rows } = await other.query(

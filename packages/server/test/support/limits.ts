@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
+import { databaseLimits } from '../../src/storage/database.js';
 import { endSharedService } from './service.js';
 
 /** Sets limits of the engine for the calling test. */
@@ -7,6 +8,17 @@ export function setLimits(changed: Partial<Record<keyof typeof limits, number>>)
   const before = { ...limits };
   Object.assign(limits, changed);
   onTestFinished(() => void Object.assign(limits, before));
+}
+
+/** Runs `work` with a short time limit for the statements that it starts, because some of them cannot end. */
+export async function hurried<T>(work: () => Promise<T>): Promise<T> {
+  const usual = { ...databaseLimits };
+  Object.assign(databaseLimits, { queryMs: 500 });
+  try {
+    return await work();
+  } finally {
+    Object.assign(databaseLimits, usual);
+  }
 }
 
 /**
