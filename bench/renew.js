@@ -22,25 +22,32 @@ for (const [, name] of [...text.matchAll(/<!-- bench (\w+): printed by npm run p
 const given = readOptions([]);
 const unit = readUnitCosts();
 const plans = plansFor(given, unit);
-writeFileSync(new URL('capacity.svg', images), drawCapacity(plans));
+const capacityDrawing = drawCapacity(plans);
+writeFileSync(new URL('capacity.svg', images), capacityDrawing);
 const [header, ...rows] = cellsOf(plans);
 const row = (cells) => `| ${cells.join(' | ')} |`;
 renew(
   'capacity',
   [
-    '![capacity](images/performance/capacity.svg)',
+    `![${titleOf(capacityDrawing)}](images/performance/capacity.svg)`,
     [row(header), row(header.map(() => '---:')), ...rows.map(row)].join('\n'),
     ['```', ...assumptions(given, unit), '```'].join('\n'),
   ].join('\n\n'),
 );
 writeFileSync(page, text);
 
+/** Returns the title of a drawing, for people who cannot see it. */
+function titleOf(drawing) {
+  return `Bar chart: ${/aria-label="([^"]*)"/.exec(drawing)[1]}`;
+}
+
 /** Draws the plots of a bench, and returns its part of the page. */
 function shown(name, result) {
   const { at, commit, machine, seconds, loadBefore, lines } = result;
   const drawn = Object.entries(plots[name] ?? {}).map(([file, draw]) => {
-    writeFileSync(new URL(file, images), draw(result));
-    return `![${name}](images/performance/${file})`;
+    const drawing = draw(result);
+    writeFileSync(new URL(file, images), drawing);
+    return `![${titleOf(drawing)}](images/performance/${file})`;
   });
   const measured = `${at.slice(0, 10)}, commit \`${commit}\`, ${machine.cores} cores, Node ${machine.node}`;
   // What else the machine was doing shows in every figure.

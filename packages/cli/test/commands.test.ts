@@ -472,7 +472,7 @@ describe('deliveries', () => {
     const command = ['deliveries', 'replay', '--webhook', webhook.id, '--from', from];
     const { code, stdout, stderr } = await posthorn(command, env, lagging);
     expect({ code, stdout, stderr }).toEqual({
-      ...{ code: 0, stdout: expect.stringMatching(/: 1 event is on its way\.\n$/), stderr: '' },
+      ...{ code: 0, stdout: expect.stringMatching(/: 1 event is queued\.\n$/), stderr: '' },
     });
   });
 
@@ -489,7 +489,7 @@ describe('deliveries', () => {
     );
     expect(done).toEqual({ ...started, status: 'done', done: 1, total: 1 });
     expect(await printed('replays', 'get', started.id, ...ofWebhook)).toContain(
-      `Replay\t${started.id}\nWebhook\t${webhook.id}\nStatus\tdone\nEvents\t1 of 1 on their way\nStarted\t`,
+      `Replay\t${started.id}\nWebhook\t${webhook.id}\nStatus\tdone\nEvents\t1 of 1 queued\nStarted\t`,
     );
   });
 

@@ -89,7 +89,7 @@ export interface ChangeWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
-  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
   /** `disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook becomes `unverified`. */
   status?: 'active' | 'disabled';
@@ -110,7 +110,7 @@ export interface CreateWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
-  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
 }
 
@@ -261,46 +261,6 @@ export interface ReadinessResponse {
   status: 'ready';
 }
 
-export interface Receipt {
-  /** Delivery ID, as in `X-Service-Delivery`. */
-  id: string;
-  /** Webhook ID. */
-  webhook_id: string;
-  /** Event ID, as in the body that was sent. */
-  event_id: string;
-  /** Event type. */
-  event_type: string;
-  /** `success` if the receiver returned 2xx in time. */
-  status: 'success' | 'failed';
-  /** HTTP status that the receiver returned. Null if no response arrived. */
-  http_status: number | null;
-  /** Duration of the attempt in milliseconds. */
-  response_time_ms: number;
-  /** Why no response arrived. Null if a response arrived. */
-  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked_address' | null;
-  /** Time of the attempt. */
-  attempted_at: string;
-  /** What happened, in one or two sentences. Null for `success`. */
-  error_detail: string | null;
-  /** What to do about it, in one or two sentences. Null for `success`. */
-  remedy: string | null;
-  /** First 1 KiB of the response body, as text. */
-  response: string | null;
-  /** The response headers listed here, if the receiver sent them. */
-  response_headers: ResponseHeaders;
-  /** The request, without signatures. */
-  request: ReceiptRequest;
-}
-
-export interface ReceiptRequest {
-  /** URL. */
-  url: string;
-  /** Request headers, without signatures. The values of custom headers are null. */
-  headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
-  body: string | null;
-}
-
 export interface Reference {
   /** Type. */
   type: string;
@@ -315,7 +275,7 @@ export interface Replay {
   status: 'running' | 'done' | 'cancelled';
   /** Number of events to send. For very large replays, and if events in the time range are still being recorded, this number is exact only when the replay is done. */
   total: number;
-  /** Number of events that are on their way: their delivery has been created, or was waiting for a retry and is attempted now. */
+  /** Number of events that are queued: their delivery has been created, or was waiting for a retry and is attempted now. */
   done: number;
   /** Time of the request. */
   created_at: string;
@@ -448,6 +408,46 @@ export interface StatsTotals {
   p50_ms: number | null;
   /** 95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p95_ms: number | null;
+}
+
+export interface TestRequest {
+  /** URL. */
+  url: string;
+  /** Request headers, without signatures. The values of custom headers are null. */
+  headers: Record<string, string | null>;
+  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
+  body: string | null;
+}
+
+export interface TestResult {
+  /** Delivery ID, as in `X-Service-Delivery`. */
+  id: string;
+  /** Webhook ID. */
+  webhook_id: string;
+  /** Event ID, as in the body that was sent. */
+  event_id: string;
+  /** Event type. */
+  event_type: string;
+  /** `success` if the receiver returned 2xx in time. */
+  status: 'success' | 'failed';
+  /** HTTP status that the receiver returned. Null if no response arrived. */
+  http_status: number | null;
+  /** Duration of the attempt in milliseconds. */
+  response_time_ms: number;
+  /** Why no response arrived. Null if a response arrived. */
+  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked_address' | null;
+  /** Time of the attempt. */
+  attempted_at: string;
+  /** What happened, in one or two sentences. Null for `success`. */
+  error_detail: string | null;
+  /** What to do about it, in one or two sentences. Null for `success`. */
+  remedy: string | null;
+  /** First 1 KiB of the response body, as text. */
+  response: string | null;
+  /** The response headers listed here, if the receiver sent them. */
+  response_headers: ResponseHeaders;
+  /** The request, without signatures. */
+  request: TestRequest;
 }
 
 export interface TestWebhookRequest {

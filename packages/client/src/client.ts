@@ -15,13 +15,13 @@ import type {
   ListEventDeliveriesQuery,
   ListEventsQuery,
   ListWebhooksQuery,
-  Receipt,
   Replay,
   ReplayRequest,
   RotatedWebhook,
   RotateSecretRequest,
   Stats,
   TailEventsQuery,
+  TestResult,
   TestWebhookRequest,
   Token,
   WaitingDelivery,
@@ -106,7 +106,7 @@ export class Posthorn {
       this.#post<RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
     /** Sends one test event. The call succeeds even if the receiver fails: check `status`. */
     test: (webhookId: string, test: TestWebhookRequest, options?: CallOptions) =>
-      this.#data<Receipt>('POST', at`/v1/webhooks/${webhookId}/test`, {
+      this.#data<TestResult>('POST', at`/v1/webhooks/${webhookId}/test`, {
         body: test,
         signal: options?.signal,
       }),

@@ -88,7 +88,7 @@ function views(): [name: string, path: string, token?: string][] {
 const steps: Record<string, (page: Page) => Promise<void>> = {
   'webhook-test': async (page) => {
     await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText('On the wire').waitFor();
+    await page.getByText('Request and response').waitFor();
   },
   'webhook-delete': async (page) => {
     await page.getByRole('button', { name: 'Delete…' }).click();

@@ -236,7 +236,7 @@ describeInBrowser('the forms of the console', async (open) => {
     await press('Cancel');
     await press('Replay…');
     await press('Replay');
-    await page.getByText('Done: 1 event is on its way.').waitFor();
+    await page.getByText('Done: 1 event is queued.').waitFor();
     expect(replays[1]).toEqual(replays[0]);
 
     await page.route('**/readyz', (route) => route.abort());

@@ -197,9 +197,9 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByText('1 event will be sent.').waitFor();
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 1 event is on its way.').waitFor();
+    await page.getByText('Done: 1 event is queued.').waitFor();
     await page.reload();
-    await page.getByText('Done: 1 event is on its way.').waitFor();
+    await page.getByText('Done: 1 event is queued.').waitFor();
     await receiver.deliveries.nth(2);
 
     // Now both wait for their first attempt.

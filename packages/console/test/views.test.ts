@@ -199,7 +199,7 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/webhooks/${webhook.id}?tab=test&test=invoice.gone`, 'orders-eu');
     await expect.poll(() => chosen.inputValue()).toMatch(/^invoice\.(?!gone)/);
     await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText('On the wire').waitFor();
+    await page.getByText('Request and response').waitFor();
 
     await page.route('**/v1/stats*', (route) => route.fulfill({ status: 500, body: '{}' }));
     await page.route('**/v1/deliveries?*final=false*', (route) => route.fulfill({ status: 500, body: '{}' }));

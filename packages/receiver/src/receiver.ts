@@ -86,13 +86,13 @@ const handlerName = /^(\*|[a-z0-9_]+(\.\*|(\.[a-z0-9_]+)+))$/;
 
 /** Creates a receiver. Connect it with the adapter for your framework. */
 export function createReceiver<Context = undefined>(options: ReceiverOptions<Context>): Receiver {
-  if (!options.on) throw new TypeError('on is missing: give it a handler for each event type');
+  if (!options.on) throw new TypeError('on is missing: pass an object with a handler for each event type');
   const handlers = new Map(Object.entries(options.on));
   for (const [of, handler] of handlers) {
     if (typeof handler !== 'function') throw new TypeError(`the handler for ${of} is not a function`);
     if (!handlerName.test(of))
       throw new TypeError(
-        `no event would get to the handler for ${JSON.stringify(of)}: use a type (invoice.paid), a domain (invoice.*) or *`,
+        `the handler for ${JSON.stringify(of)} would never run: use a type (invoice.paid), a domain (invoice.*) or *`,
       );
   }
   const log = guarded(options.log ?? printRefusal);
@@ -133,7 +133,8 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
     });
     if (!result.ok) return refuse(OWN_FAULTS.has(result.reason) ? 500 : 401, result.reason, result.detail);
     const event = parsed(body);
-    if (!event) return refuse(400, 'not_an_event', 'The body is signed, but it is not an event in JSON.');
+    if (!event)
+      return refuse(400, 'not_an_event', 'The signature is valid, but the body is not the JSON of an event.');
 
     const { id, type } = event;
     const reply = (outcome: Exclude<Outcome['outcome'], 'refused'>, status: number, text: string): Reply => {

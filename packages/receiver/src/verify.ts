@@ -111,7 +111,7 @@ export function verify(
     if (slip) return refuse('malformed_secret', slip);
     return refuse(
       'signature_mismatch',
-      `The secret is not the webhook's secret, or the body was changed${options.isRaw ? ' on its way.' : `. ${KEEP_RAW}`}`,
+      `The secret is not the webhook's secret, or the body was changed${options.isRaw ? ' in transit.' : `. ${KEEP_RAW}`}`,
     );
   }
 

@@ -111,10 +111,10 @@ describe.each(Object.entries(adapters))('%s', (_name, start) => {
     expect(handled).toEqual([]);
   });
 
-  test('says that the secret is wrong or the body was changed on its way, without advice on raw bodies', async () => {
+  test('says that the secret is wrong or the body was changed in transit, without advice on raw bodies', async () => {
     const { receiver, log } = newReceiver();
     const url = await start(receiver);
-    const detail = "The secret is not the webhook's secret, or the body was changed on its way.";
+    const detail = "The secret is not the webhook's secret, or the body was changed in transit.";
     const response = await fetch(url, signedRequest('invoice.paid', { secret, fault: 'wrong_secret' }));
     expect(await response.text()).toBe(`signature_mismatch: ${detail}`);
     expect(log).toMatchObject([{ detail }]);

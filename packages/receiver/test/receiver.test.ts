@@ -111,7 +111,7 @@ describe('handlers', () => {
     'are refused for %j, which no event would reach',
     (of) => {
       expect(() => createReceiver({ secret, on: { [of]: () => undefined } })).toThrow(
-        'no event would get to',
+        'would never run',
       );
     },
   );

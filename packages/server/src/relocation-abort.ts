@@ -36,7 +36,7 @@ export async function abortMove(from: Database, to: Database, organizationId: st
   const hasCopy = await takeOver(to, move, 'arriving', names.from);
   if (!hasCopy && here?.cell !== names.to) {
     throw new RelocationRefused(
-      `${organizationId} is not moving from the cell ${names.from} to ${names.to}, so there is nothing to abort.`,
+      `${organizationId} is not moving from cell ${names.from} to cell ${names.to}, so there is nothing to abort.`,
     );
   }
   if (!(await hasOrganization(from, organizationId)))
@@ -70,7 +70,7 @@ function refuseDeparted(
 ): void {
   if (here?.cell !== names.to) return;
   if (here.state === 'arriving')
-    throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
+    throw new RelocationRefused(`${organizationId} is moving from cell ${names.to} to cell ${names.from}.`);
   if (here.state === 'moved' || (here.state === 'left' && !isLost))
     throw new RelocationRefused(
       `${organizationId} has already left the cell ${names.from}. Run the command again without --abort to complete the move.`,

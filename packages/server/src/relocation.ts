@@ -137,7 +137,7 @@ async function begin(
   if (here && here.cell !== names.to) {
     throw new RelocationRefused(
       here.state === 'moved'
-        ? `${organizationId} lives in the cell ${here.cell}.`
+        ? `${organizationId} is in cell ${here.cell}.`
         : `${organizationId} is already moving, to or from the cell ${here.cell}.`,
     );
   }
@@ -146,9 +146,9 @@ async function begin(
     return here.state;
   }
   if (here?.state === 'arriving')
-    throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
+    throw new RelocationRefused(`${organizationId} is moving from cell ${names.to} to cell ${names.from}.`);
   if (there && there.state !== 'arriving' && there.state !== 'moved')
-    throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${there.cell}.`);
+    throw new RelocationRefused(`${organizationId} is moving from cell ${names.to} to cell ${there.cell}.`);
   if (there?.state === 'arriving' && there.cell !== names.from)
     throw new RelocationRefused(
       `${organizationId} is already moving to ${names.to} from the cell ${there.cell}.`,

@@ -41,15 +41,15 @@ describe('pages generated from the source', () => {
   });
 });
 
-describe('a lifecycle has the same states in the diagram, in SQL and in TypeScript', () => {
+describe('a lifecycle has the same statuses in the diagram, in SQL and in TypeScript', () => {
   test.each(['docs/architecture.md', 'docs/manage-webhooks.md'])('of a webhook, in %s', (page) => {
-    const states = statesDrawn(page, '## Webhook states');
+    const states = statesDrawn(page, '## Webhook statuses');
     expect(states).toEqual([...webhookStatuses].sort());
     expect(states).toEqual(statesOfTable('webhooks'));
   });
 
   test('of a delivery', () => {
-    const states = statesDrawn('docs/architecture.md', '## Delivery states');
+    const states = statesDrawn('docs/architecture.md', '## Delivery statuses');
     expect(states).toEqual(statesOfTable('deliveries'));
     expect(states).toEqual(statesOfType('storage/settlements.ts'));
   });

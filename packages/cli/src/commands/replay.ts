@@ -82,7 +82,7 @@ export const deliveriesReplay: Command = {
 
 export const replaysGet: Command = {
   name: 'replays get',
-  summary: 'Show a replay: its status, and how many of its events are on their way.',
+  summary: 'Show a replay: its status, and how many of its events are queued.',
   argument: { name: 'id', description: 'Replay ID, RPL-…, as deliveries replay prints it.' },
   options: { webhook: webhookOption, json, ...connectionOptions },
   run: async (context) => {
@@ -98,7 +98,7 @@ export const replaysGet: Command = {
       ['Replay', replay.id],
       ['Webhook', webhook],
       ['Status', replay.status],
-      ['Events', `${replay.done} of ${replay.total} on their way`],
+      ['Events', `${replay.done} of ${replay.total} queued`],
       ['Started', utcTime(new Date(replay.created_at))],
     ]);
     if (replay.status === 'cancelled') terminal.line(cancellation(webhook));
@@ -118,5 +118,5 @@ function bar({ done, total }: Replay, terminal: Terminal): string {
 
 function summary({ id, status, done, total }: Replay): string {
   if (status === 'running') return `${id} is running: ${done} of ${total} events.`;
-  return `${id}: ${done} ${done === 1 ? 'event is on its way' : 'events are on their way'}.`;
+  return `${id}: ${done} ${done === 1 ? 'event is queued' : 'events are queued'}.`;
 }

@@ -151,7 +151,7 @@ function fitting(headers: SavedRequest['headers'], secret: string): (body: Buffe
 }
 
 const secretOrBody =
-  "Either the secret is not the webhook's secret, or the body was changed on its way, for example parsed and " +
+  "Either the secret is not the webhook's secret, or the body was changed in transit, for example parsed and " +
   'serialized again by a proxy or a framework.';
 
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {

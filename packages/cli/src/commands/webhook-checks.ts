@@ -32,14 +32,13 @@ export const webhooksTest: Command = {
     const { posthorn, texts } = connection;
     const id = await webhookId(connection, argument);
     const event_type = options.type ?? (await typeFor(connection.posthorn, id));
-    const receipt = await posthorn.webhooks.test(id, { event_type });
-    const { status, http_status, error, response_time_ms, error_detail, remedy, response } = receipt;
-    const result = http_status ?? error;
-    if (options.json) terminal.line(texts.of(receipt));
+    const result = await posthorn.webhooks.test(id, { event_type });
+    const { status, http_status, error, response_time_ms, error_detail, remedy, response } = result;
+    if (options.json) terminal.line(texts.of(result));
     else {
       const verdict = terminal.paint(status === 'success' ? 'green' : 'red', status);
       terminal.line(
-        `${verdict}: ${event_type} to ${receipt.request.url}, ${result} in ${response_time_ms} ms`,
+        `${verdict}: ${event_type} to ${result.request.url}, ${http_status ?? error} in ${response_time_ms} ms`,
       );
       if (response) terminal.line(`The receiver responded: ${responseText(response)}`);
     }

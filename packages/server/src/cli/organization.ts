@@ -160,7 +160,7 @@ function jsonOf(organizationId: string, { from, to, copied, stoppedMs }: Relocat
 }
 
 function sentenceOf(organizationId: string, { from, to, copied, stoppedMs }: Relocated): string {
-  const sentences = [`${organizationId} has moved from the cell ${from} to ${to}.`];
+  const sentences = [`${organizationId} has moved from cell ${from} to cell ${to}.`];
   if (copied.rows > 0) {
     const perSecond = grouped(Math.round((copied.rows * 1_000) / copied.ms));
     sentences.push(

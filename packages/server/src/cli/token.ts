@@ -63,8 +63,8 @@ export const tokenCreate: OperatorCommand = {
     };
     const text = await withDatabase(config, create, (directory) =>
       terminal.note(
-        `There is no database in ${directory}, so this command creates one. If the service has another one, run it ` +
-          'in its directory, or set POSTHORN_DATA_DIR or DATABASE_URL.',
+        `There is no database in ${directory}, so this command creates one. If the service already has a database, run this ` +
+          'command in the directory of the service, or set POSTHORN_DATA_DIR or DATABASE_URL.',
       ),
     );
     terminal.shownOnce = `The token ${token.id} is ${text}`;

@@ -118,7 +118,7 @@ export const problems = {
     status: 421,
     title: 'Organization is in another cell',
     advice:
-      'The token belongs to another cell, or the organization has moved to another cell. `cell` contains its name. ' +
+      'The token belongs to another cell, or the organization has moved to another cell. `cell` contains the name of the right one. ' +
       'Nothing was changed. Send the request to that cell. `@posthorn/client` does this automatically if it knows the addresses of the ' +
       'cells. On the platform listener, a whole batch is rejected if one of its organizations is in another cell.',
   },
@@ -153,8 +153,8 @@ export const problems = {
     advice:
       'The token made too many requests in a minute, too many test events were sent to the webhook in a minute, the ' +
       'token or its organization has too many open tails, or too many requests with an invalid token came from your ' +
-      'address. Wait for the number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` header in ' +
-      'every response.',
+      'address. Wait for the number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` ' +
+      'header.',
   },
   internal: {
     status: 500,
@@ -166,8 +166,8 @@ export const problems = {
     title: 'Service unavailable',
     advice:
       'The database is unreachable, the node is starting or stopping, too many events are waiting to be ' +
-      'recorded, or the organization is being moved to another cell. Wait for the number of seconds in `Retry-After`, then repeat the request. A write may have ' +
-      'succeeded, so repeat it with the same idempotency key.',
+      'recorded, or the organization is being moved to another cell. Wait for the number of seconds in `Retry-After`, then repeat the request. Unless the ' +
+      'detail says that nothing was changed, a write may have succeeded: repeat it with the same idempotency key, or check first if it has none.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 

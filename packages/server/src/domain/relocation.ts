@@ -19,7 +19,7 @@ export function relocationProblem({ state, cell }: Relocation, isWrite: boolean)
 }
 
 export function organizationElsewhere(cell: string): Problem {
-  return new Problem('wrong_cell', `The organization lives in the cell ${cell}. Nothing was changed.`, {
+  return new Problem('wrong_cell', `The organization is in cell ${cell}. Nothing was changed.`, {
     cell,
     // For proxies, which do not read bodies.
     headers: { 'Posthorn-Cell': cell },

@@ -69,7 +69,7 @@ function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | 
   if (value.test(given)) return undefined;
   return {
     code: 'invalid_header_value',
-    detail: 'must be 1 to 1,024 visible ASCII characters; spaces are allowed only between them',
+    detail: 'must be 1 to 1,024 printable ASCII characters, and must not start or end with a space',
   };
 }
 

@@ -52,7 +52,7 @@ export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWeb
   if (authority.includes('@')) {
     return fail(
       'user_info_not_allowed',
-      'The URL contains a user name or password; verify the signature of each request instead.',
+      'The URL contains a username or password; verify the signature of each request instead.',
     );
   }
   if (text.includes('#')) {

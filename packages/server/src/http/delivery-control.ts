@@ -1,4 +1,4 @@
-import type { Receipt } from '../domain/receipt.js';
+import type { TestResult } from '../domain/test-result.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import type { TestEvent } from '../sending/prober.js';
 import type { RecordedBatch } from '../storage/recording.js';
@@ -9,7 +9,7 @@ import type { WebhookKey } from '../storage/webhooks.js';
 export interface DeliveryControl {
   /** Returns undefined if the webhook was verified. */
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
-  test: (webhook: Webhook, event: TestEvent) => Promise<Receipt>;
+  test: (webhook: Webhook, event: TestEvent) => Promise<TestResult>;
   /** Returns the room for deliveries of events that the API records. `accept` takes the deliveries that fit. */
   room: () => Room;
   accept: (batch: RecordedBatch) => void;

@@ -117,7 +117,7 @@ const requestFields = {
 const urlExamples = { examples: ['https://example.com/webhooks'] };
 export const RequestSchema = Type.Object(
   { url: Type.String({ description: 'URL.', ...urlExamples }), ...requestFields },
-  { title: 'ReceiptRequest', description: 'The request, without signatures.' },
+  { title: 'TestRequest', description: 'The request, without signatures.' },
 );
 
 /** The request of a delivery. Its URL may be unknown, because the webhook may have changed since. */

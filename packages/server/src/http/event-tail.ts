@@ -88,7 +88,11 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
           ),
         }),
         produces: ['text/event-stream'],
-        response: { 200: Type.String({ description: 'A stream that does not end.' }) },
+        response: {
+          200: Type.String({
+            description: 'A stream that stays open until the token expires or is revoked, or the node stops.',
+          }),
+        },
       },
     },
     async (request, reply) => {

@@ -31,7 +31,7 @@ const ReplaySchema = Type.Object(
     }),
     done: Type.Integer({
       description:
-        'Number of events that are on their way: their delivery has been created, or was waiting for a retry and ' +
+        'Number of events that are queued: their delivery has been created, or was waiting for a retry and ' +
         'is attempted now.',
       examples: [0],
     }),

@@ -75,7 +75,7 @@ export const settingFields = {
       additionalProperties: true,
       'x-documented': documentedHeaders,
       description:
-        'Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
+        'Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII ' +
         'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
         'and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, ' +
         '`webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name ' +

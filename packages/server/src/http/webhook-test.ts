@@ -29,7 +29,7 @@ const TestBody = Type.Object(
   { additionalProperties: false },
 );
 
-const ReceiptSchema = Type.Object(
+const TestResultSchema = Type.Object(
   {
     id: Type.String({ pattern: '^WDLV-', description: 'Delivery ID, as in `X-Service-Delivery`.' }),
     webhook_id: Type.String({ pattern: '^WHK-', description: 'Webhook ID.' }),
@@ -67,7 +67,7 @@ const ReceiptSchema = Type.Object(
     response_headers: ResponseHeadersSchema,
     request: RequestSchema,
   },
-  { title: 'Receipt' },
+  { title: 'TestResult' },
 );
 
 export interface TestRouteOptions {
@@ -96,7 +96,7 @@ export function webhookTestRoute(
           'deliveries or the statistics.',
         params: webhookParams,
         body: TestBody,
-        response: { 200: Type.Object({ data: ReceiptSchema }) },
+        response: { 200: Type.Object({ data: TestResultSchema }) },
       },
     },
     async (request) => {

@@ -6,9 +6,9 @@ import type { Reference } from '../domain/event.js';
 import { evidenceOf, keptHeaders } from '../domain/evidence.js';
 import { newId } from '../domain/identifier.js';
 import { type Message, shownHeaders } from '../domain/message-headers.js';
-import type { Receipt } from '../domain/receipt.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { serviceActor } from '../domain/service-event.js';
+import type { TestResult } from '../domain/test-result.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
 import { targetOf } from './target.js';
@@ -63,7 +63,7 @@ export class Prober {
   }
 
   /** Sends a sample once, marked as a test. It is stored neither as an event nor as a delivery. */
-  async test(webhook: Webhook, { type, sample, subject, actor }: TestEvent): Promise<Receipt> {
+  async test(webhook: Webhook, { type, sample, subject, actor }: TestEvent): Promise<TestResult> {
     const attemptedAt = new Date(this.#sender.now());
     const head = this.#headOf(webhook, type);
     const deliveryId = newId('WDLV', attemptedAt.getTime());

@@ -15,7 +15,7 @@ ${JSON.stringify(sample, null, 2)}
 
 - Use \`code\` in programs. The meaning of a code never changes.
 - \`detail\` is for people and may change.
-- \`errors\` lists everything that is wrong with the request. \`parameter\` is the name of a query parameter, and \`pointer\` is a JSON pointer into the body.
+- \`errors\` lists everything that is wrong with the request. \`parameter\` is the name of a query parameter or header, and \`pointer\` is a JSON pointer into the body.
 - Include \`request_id\` when you report a problem.
 
 ${table(['Code', 'Status', 'Meaning'], rows)}`;

@@ -12,7 +12,7 @@ export const ProblemSchema = Type.Object({
     Type.Array(
       Type.Object(
         {
-          parameter: Type.Optional(Type.String({ description: 'Name of the query parameter.' })),
+          parameter: Type.Optional(Type.String({ description: 'Name of the query parameter or header.' })),
           pointer: Type.Optional(Type.String({ description: 'JSON pointer to the place in the body.' })),
           code: Type.String({ description: 'Code of this error.' }),
           detail: Type.String({ description: 'What is wrong.' }),

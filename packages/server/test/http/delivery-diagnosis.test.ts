@@ -184,19 +184,19 @@ describe.concurrent('a test', () => {
       headers: { 'X-Key': 'very-secret-value' },
     });
     const path = `/v1/webhooks/${webhook.id}/test`;
-    const receipt = await tenant.data('POST', path, { event_type: 'invoice.paid' });
+    const result = await tenant.data('POST', path, { event_type: 'invoice.paid' });
     const { headers, body } = receiver.deliveries.last;
-    expect(receipt).toMatchObject({
+    expect(result).toMatchObject({
       ...{ status: 'failed', http_status: 401, response: 'bad signature' },
       response_headers: { 'content-type': 'text/plain' },
       error_detail: 'The receiver refused the request with 401; its response says "bad signature".',
       remedy: expect.stringContaining('raw body'),
       request: { url: receiver.url, body: body.toString() },
     });
-    expect(receipt.request.headers).toMatchObject({
+    expect(result.request.headers).toMatchObject({
       ...{ 'X-Key': null, 'X-Service-Attempt': '1', 'X-Service-Actor': 'user/USR-test' },
     });
     expect(headers).toMatchObject({ 'x-key': 'very-secret-value', 'x-service-actor': 'user/USR-test' });
-    expect(JSON.stringify(receipt)).not.toMatch(/very-secret-value|sha256=|v1,/);
+    expect(JSON.stringify(result)).not.toMatch(/very-secret-value|sha256=|v1,/);
   });
 });

@@ -118,13 +118,13 @@ describe.concurrent('headers', () => {
     const wire = { authorization: value, 'x-~tenant': 'a b' };
     expect(receiver.verifications.last.headers).toMatchObject(wire);
     expect(await sent(tenant, receiver)).toMatchObject(wire);
-    const receipt = await tenant.request('POST', `/v1/webhooks/${webhook.id}/test`, {
+    const result = await tenant.request('POST', `/v1/webhooks/${webhook.id}/test`, {
       body: { event_type: 'invoice.paid' },
     });
     expect(receiver.deliveries.last.headers).toMatchObject(wire);
     const names = { Authorization: null, 'X-~tenant': null };
     expect(webhook.headers).toEqual(names);
-    const shown = [await read(tenant, webhook), await tenant.data('GET', '/v1/webhooks'), receipt.body];
+    const shown = [await read(tenant, webhook), await tenant.data('GET', '/v1/webhooks'), result.body];
     expect(shown[0].headers).toEqual(names);
     expect(JSON.stringify(shown)).not.toContain(value);
   });

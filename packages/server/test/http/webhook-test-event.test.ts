@@ -127,10 +127,10 @@ describe('POST /v1/webhooks/{id}/test', () => {
   it('never appears in the event stream, the deliveries, the statistics or the health', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
-    const receipts = [];
+    const results = [];
     for (const status of [200, 500]) {
       receiver.onDelivery = status;
-      receipts.push((await test(tenant, webhook)).body.data);
+      results.push((await test(tenant, webhook)).body.data);
     }
     // What is recorded behind them is seen everywhere, so they would be too.
     receiver.onDelivery = 200;
@@ -141,7 +141,7 @@ describe('POST /v1/webhooks/{id}/test', () => {
     );
     expect((await tenant.events()).map(({ id }) => id)).toEqual([event.id]);
     expect((await tenant.settled(webhook)).map((delivery) => delivery.event_id)).toEqual([event.id]);
-    for (const { id, event_id } of receipts) {
+    for (const { id, event_id } of results) {
       expect((await tenant.request('GET', `/v1/events/${event_id}`)).status).toBe(404);
       expect((await tenant.request('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`)).status).toBe(404);
     }

@@ -210,7 +210,7 @@ describe('posthorn organization move', () => {
     // Its lease would otherwise end a few seconds later.
     await database.query({ text: 'update posthorn.nodes set alive_until = now()' });
     const { code, stdout } = await moving.ended;
-    expect([code, stdout]).toEqual([0, expect.stringContaining('has moved from the cell north to west.')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('has moved from cell north to cell west.')]);
     const again = await receiver.deliveries.nth(2);
     expect(again.envelope.id).toBe(id);
     const digest = createHmac('sha256', 'a secret of 27 characters').update(again.body).digest('hex');
@@ -223,7 +223,7 @@ describe('posthorn organization move', () => {
     [['acme'], "'acme' is not an organization ID."],
     [
       ['ORG-nobody', '--abort'],
-      'ORG-nobody is not moving from the cell east to west, so there is nothing to abort.',
+      'ORG-nobody is not moving from cell east to cell west, so there is nothing to abort.',
     ],
     [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot connect to the --to database: '],
   ])('refuses %j in one line', async ([organization = '', ...more], expected) => {

@@ -310,8 +310,8 @@ it('a header that is named like a part of JavaScript is shown like any other', a
   const more = { raw, headers: { 'content-type': 'application/json' } };
   const { body } = await tenant.request('POST', '/v1/webhooks', more);
   expect(Object.keys(body.data.headers)).toEqual(['__proto__', 'constructor']);
-  const receipt = await tenant.data('POST', `/v1/webhooks/${body.data.id}/test`, {
+  const result = await tenant.data('POST', `/v1/webhooks/${body.data.id}/test`, {
     event_type: 'invoice.paid',
   });
-  expect(Object.keys(receipt.request.headers)).toEqual(expect.arrayContaining(['__proto__', 'constructor']));
+  expect(Object.keys(result.request.headers)).toEqual(expect.arrayContaining(['__proto__', 'constructor']));
 });

@@ -180,7 +180,7 @@ function Body({
         </section>
         <div className="stack">
           <div className="section-head">
-            <h2>On the wire</h2>
+            <h2>Request and response</h2>
             <span className="grow" />
             <PrettySwitch label="Body format" isRaw={isRaw} />
           </div>

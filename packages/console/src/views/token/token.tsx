@@ -12,7 +12,7 @@ const meanings: Record<Scope, string> = {
   'events:read': 'Read events and event types.',
   'webhooks:read': 'Read webhooks, deliveries and statistics.',
   'webhooks:write':
-    'Create, change and delete webhooks. With events:read, also verify, test, redeliver and replay.',
+    'Delete webhooks and rotate their secrets. With events:read, also create, change, verify and test them, redeliver and replay.',
   'audit:read': 'Read the audit log.',
 };
 

@@ -20,8 +20,8 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
             <b>
               {
                 {
-                  running: `${formatCount(done)} of ${formatCount(total)} events are on their way.`,
-                  done: `Done: ${plural(done, 'event is on its way', 'events are on their way')}.`,
+                  running: `${formatCount(done)} of ${formatCount(total)} events are queued.`,
+                  done: `Done: ${plural(done, 'event is queued', 'events are queued')}.`,
                   cancelled: `Canceled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
                 }[status]
               }

@@ -1,4 +1,4 @@
-import type { Receipt, Webhook } from '@posthorn/client';
+import type { TestResult, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useAction } from '../../action';
@@ -55,45 +55,45 @@ export function TestView({ webhook }: { webhook: Webhook }) {
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}
       {test.error && <ProblemNote error={test.error} isAction />}
-      {test.data && <Result receipt={test.data} />}
+      {test.data && <Result result={test.data} />}
     </>
   );
 }
 
-function Result({ receipt }: { receipt: Receipt }) {
-  const isGood = receipt.status === 'success';
+function Result({ result }: { result: TestResult }) {
+  const isGood = result.status === 'success';
   const isRaw = useSearch({ from: '/webhooks/$webhookId' }).text === 'raw';
   return (
     <>
       <div className={isGood ? 'note ok' : 'note'} role="status">
         <b>
           {isGood ? (
-            `The receiver responded with ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
+            `The receiver responded with ${result.http_status} in ${formatMs(result.response_time_ms)}.`
           ) : (
             <WithTimes
-              text={receipt.error_detail ?? `The test failed: ${receipt.http_status ?? receipt.error}.`}
+              text={result.error_detail ?? `The test failed: ${result.http_status ?? result.error}.`}
             />
           )}
         </b>
-        {receipt.remedy && (
+        {result.remedy && (
           <p>
-            <WithTimes text={receipt.remedy} />
+            <WithTimes text={result.remedy} />
           </p>
         )}
       </div>
       <div className="section-head">
-        <h2>On the wire</h2>
+        <h2>Request and response</h2>
         <span className="grow" />
         <PrettySwitch label="Body format" isRaw={isRaw} />
       </div>
       <div className="two">
-        {receipt.request && <RequestBox title="Request" request={receipt.request} isRaw={isRaw} />}
+        {result.request && <RequestBox title="Request" request={result.request} isRaw={isRaw} />}
         <ResponseBox
           title="Response"
-          aside={`${outcomeOf(receipt)} · ${formatMs(receipt.response_time_ms)}`}
-          headers={receipt.response_headers}
-          body={receipt.response}
-          nothing={receipt.http_status === null ? 'There was no response.' : 'The response had no body.'}
+          aside={`${outcomeOf(result)} · ${formatMs(result.response_time_ms)}`}
+          headers={result.response_headers}
+          body={result.response}
+          nothing={result.http_status === null ? 'There was no response.' : 'The response had no body.'}
           isRaw={isRaw}
         />
       </div>

@@ -103,7 +103,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           <HeaderPairs draft={draft} onChange={onChange} fault={faultOf(problem, 'headers')} />
           <Field
             label="Rate limit"
-            hint="Deliveries per second on each node, 1 to 1,000. Leave empty for no limit."
+            hint="Requests per second on each node, 1 to 1,000. Leave empty for no limit."
             fault={faultOf(problem, 'rate_limit')}
           >
             {(props) => (

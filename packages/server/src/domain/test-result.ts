@@ -3,7 +3,7 @@ import type { ResponseHeaders } from './evidence.js';
 import type { ShownRequest } from './message-headers.js';
 
 /** The result of a test event. */
-export interface Receipt {
+export interface TestResult {
   id: string;
   webhook_id: string;
   event_id: string;
