@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
 import { CommandFailure, type Context } from './command.js';
+import { escaped } from './escaped.js';
 
 // The prompts are loaded only if they are needed: most commands never ask.
 const prompts = () => import('@clack/prompts');
@@ -45,6 +46,6 @@ export async function requireConfirmation(
   if (!input.isTTY || !terminal.isInteractive)
     throw new CommandFailure(`${question} Nothing was done: add --yes to confirm.`);
   const { confirm, isCancel } = await prompts();
-  const value = await confirm({ message: question, initialValue: false });
+  const value = await confirm({ message: escaped(question), initialValue: false });
   if (isCancel(value) || !value) throw new CommandFailure('Canceled. Nothing was done.');
 }

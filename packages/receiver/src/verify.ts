@@ -127,9 +127,11 @@ export function verify(
   return { ok: true, signedAt };
 }
 
-// An unset environment variable ends up here, and anyone can sign with ''.
+// An unset environment variable ends up here, alone or after the prefix, and anyone can sign with that.
 function isUsable(secret: Secret): secret is SigningKey | string {
-  return typeof secret === 'string' ? secret !== '' : Boolean(secret?.service && secret.standard);
+  return typeof secret === 'string'
+    ? !/^\s*(whsec_)?\s*$/.test(secret)
+    : Boolean(secret?.service && secret.standard);
 }
 
 /** Returns the values of this header, joined by commas. The name must be in lowercase. */

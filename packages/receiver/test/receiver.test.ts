@@ -110,9 +110,7 @@ describe('handlers', () => {
   test.each(['agent.run.*', 'invoice*', '*.paid', 'Invoice.paid', 'invoice', ''])(
     'are refused for %j, which no event would reach',
     (of) => {
-      expect(() => createReceiver({ secret, on: { [of]: () => undefined } })).toThrow(
-        'would never run',
-      );
+      expect(() => createReceiver({ secret, on: { [of]: () => undefined } })).toThrow('would never run');
     },
   );
 

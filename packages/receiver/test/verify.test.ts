@@ -289,13 +289,21 @@ describe('secrets', () => {
     expect(reasonOf(signed(), { secret: [chosen, 'neither-this-one'] })).toBe('signature_mismatch');
   });
 
-  test.each([[''], [undefined], [null], [[]], [['', undefined]], [{}], [17]])(
-    'that are unset or unusable (%j) refuse everything',
-    (secret) => {
-      const result = verify(body, signed(), secret as string, { now });
-      expect(result).toMatchObject({ ok: false, reason: 'no_secret' });
-    },
-  );
+  test.each([
+    [''],
+    ['whsec_'],
+    [' '],
+    ['whsec_\n'],
+    [undefined],
+    [null],
+    [[]],
+    [['', undefined]],
+    [{}],
+    [17],
+  ])('that are unset or unusable (%j) refuse everything', (secret) => {
+    const result = verify(body, signed(), secret as string, { now });
+    expect(result).toMatchObject({ ok: false, reason: 'no_secret' });
+  });
 
   test('cannot be empty when signing', () => {
     expect(() => signingKey('')).toThrow(TypeError);

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 
 const cipher = 'aes-256-gcm';
 const version = 1;
@@ -38,6 +38,14 @@ export class SecretBox {
   /** Returns the first bytes of everything that `open` can decrypt, by key. */
   get prefixes(): Buffer[] {
     return this.#keys.map(({ id }) => Buffer.concat([Buffer.from([version]), id]));
+  }
+
+  /** Returns a keyed hash of a text for each key, that of the first key first. Only a holder of the key can compute it. */
+  fingerprints(text: string): Buffer[] {
+    return this.#keys.map(({ key }) => {
+      const derived = createHmac('sha256', key).update('fingerprint').digest();
+      return createHmac('sha256', derived).update(text).digest();
+    });
   }
 
   seal(secret: string, owner: string): Buffer {

@@ -8,6 +8,7 @@ import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
 import type { ReadEvents } from '../storage/event-page.js';
 import type { Tag } from '../web/api-document.js';
+import { limitConnections } from '../web/connection-limit.js';
 import type { GuessLimit } from '../web/guess-limit.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
@@ -126,12 +127,15 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     onFinished: options.metrics.observeRequests('public'),
     elsewhere,
   });
+  limitConnections(app.server, (connections) =>
+    options.logger.warn({ connections }, 'connections to the public listener are refused: too many are open'),
+  );
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
   const limits = readLimits(database.use.max);
   limitReads(app, limits);
   const unsent = new UnsentBytes();
   limitUnsentBytes(app, unsent);
-  installIdempotency(app, database);
+  installIdempotency(app, database, options.secrets);
   await installOpenApi(app, {
     title: 'Posthorn API',
     version: options.version,

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type InputFault, Problem } from '../domain/problem.js';
+import type { SecretBox } from '../domain/secret-box.js';
 import { levelFor } from '../signals/reported.js';
 import type { Database, Queryable } from '../storage/database.js';
 import {
@@ -31,7 +31,7 @@ const pathLengthMax = 512;
  * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
  * only successful responses, without secrets. A handler that writes also calls `storeWithWrite`.
  */
-export function installIdempotency(app: FastifyInstance, database: Database): void {
+export function installIdempotency(app: FastifyInstance, database: Database, secrets: SecretBox): void {
   app.decorateRequest('heldKey', undefined);
 
   app.addHook('onRoute', (route) => {
@@ -56,13 +56,14 @@ export function installIdempotency(app: FastifyInstance, database: Database): vo
       route: `${request.method} ${path}`,
       key: given,
     };
-    const fingerprint = fingerprintOf(request);
-    const earlier = await takeRequestKey(database, key, fingerprint, abandonedMs);
+    // The body can contain a secret, which nobody should be able to guess from a copy of the database.
+    const fingerprints = secrets.fingerprints(request.bodyText ?? '');
+    const earlier = await takeRequestKey(database, key, fingerprints[0]!, abandonedMs);
     if (!earlier) {
       request.heldKey = key;
       return;
     }
-    if (!earlier.fingerprint.equals(fingerprint)) {
+    if (!fingerprints.some((fingerprint) => earlier.fingerprint.equals(fingerprint))) {
       throw new Problem(
         'idempotency_key_reused',
         'This Idempotency-Key was used with a different body. Use a new key for a new request.',
@@ -113,12 +114,6 @@ function keyFaults({ headers: { 'idempotency-key': given } }: FastifyRequest): r
   if (given === undefined || (typeof given === 'string' && keyPattern.test(given))) return [];
   const detail = 'must be 1 to 255 printable characters without spaces, and sent only once';
   return [{ parameter: 'Idempotency-Key', code: 'invalid_key', detail }];
-}
-
-function fingerprintOf(request: FastifyRequest): Buffer {
-  return createHash('sha256')
-    .update(request.bodyText ?? '')
-    .digest();
 }
 
 function withoutSecret(body: ResponseBody): string {

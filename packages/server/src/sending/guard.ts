@@ -4,7 +4,7 @@ import { devNull } from 'node:os';
 import { TLSSocket } from 'node:tls';
 import { buildConnector, errors } from 'undici';
 import type { AddressPolicy, AddressVerdict } from '../domain/address.js';
-import { createResolver, type ResolveName } from './resolver.js';
+import { type Addresses, createResolver, type ResolveName } from './resolver.js';
 
 export interface GuardOptions {
   policy: AddressPolicy;
@@ -27,10 +27,12 @@ export type GuardedConnector = (target: DialTarget, callback: buildConnector.Cal
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
   readonly code: 'blocked_address' | 'plain_http';
-  readonly address: string;
+  /** Undefined if integrators must not learn it. */
+  readonly address: string | undefined;
 
-  constructor(target: buildConnector.Options, address: string, verdict: AddressVerdict) {
-    super(`${target.protocol}//${target.hostname} resolves to ${address}, which is not allowed`);
+  constructor(target: buildConnector.Options, address: string | undefined, verdict: AddressVerdict) {
+    const what = address ?? 'an internal address';
+    super(`${target.protocol}//${target.hostname} resolves to ${what}, which is not allowed`);
     this.code = verdict === 'public' ? 'plain_http' : 'blocked_address';
     this.address = address;
   }
@@ -102,7 +104,7 @@ export function createGuardedConnector(options: GuardOptions): GuardedConnector 
   };
 }
 
-async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: number) {
+async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: number): Promise<Addresses> {
   if (isIP(hostname) !== 0) return [hostname];
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -119,11 +121,13 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
   }
 }
 
-function refuseBlocked(target: buildConnector.Options, addresses: readonly string[], policy: AddressPolicy) {
+function refuseBlocked(target: buildConnector.Options, addresses: Addresses, policy: AddressPolicy) {
   // Only listed addresses may be reached without https: nothing goes unencrypted to a public address.
   const passes: AddressVerdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
-  if (refused !== undefined) throw new BlockedAddressError(target, refused, policy.judge(refused));
+  if (refused === undefined) return;
+  const shown = addresses.areInternal ? undefined : refused;
+  throw new BlockedAddressError(target, shown, policy.judge(refused));
 }
 
 /** Opens a connection. Closes it if it opens after the timeout. */

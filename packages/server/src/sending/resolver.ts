@@ -2,8 +2,14 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** The addresses of a name. */
+export interface Addresses extends ReadonlyArray<string> {
+  /** Whether the name is known only to this machine or its network, so that others must not learn its addresses. */
+  areInternal?: boolean;
+}
+
 /** Returns every address of a name, or rejects if there is none. */
-export type ResolveName = (hostname: string) => Promise<readonly string[]>;
+export type ResolveName = (hostname: string) => Promise<Addresses>;
 
 export interface ResolverOptions {
   /** Name servers and search domains to use instead of the machine's, for tests. */
@@ -25,10 +31,10 @@ const searchDomainsMax = 6;
  * returns, so a few unresponsive name servers would block all other lookups.
  */
 export function createResolver(options: ResolverOptions = {}): ResolveName {
-  const asked = new Map<string, Promise<readonly string[]>>();
+  const asked = new Map<string, Promise<Addresses>>();
   const settings = new Settings(options);
 
-  async function resolve(hostname: string): Promise<readonly string[]> {
+  async function resolve(hostname: string): Promise<Addresses> {
     const { resolver, hosts, search } = await settings.read();
     const name = hostname.toLowerCase().replace(/\.$/, '');
     if (!name.includes('.') || name.endsWith('.localhost') || hosts.has(name)) return systemLookup(hostname);
@@ -40,7 +46,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
     for (const candidate of candidates) {
       const answers = await Promise.allSettled([resolver.resolve4(candidate), resolver.resolve6(candidate)]);
       const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-      if (addresses.length > 0) return addresses;
+      if (addresses.length > 0) return candidate === name ? addresses : internal(addresses);
       reason ??= (answers[0] as PromiseRejectedResult).reason as NodeJS.ErrnoException;
       if (!['ENOTFOUND', 'ENODATA'].includes(reason.code ?? '')) break;
     }
@@ -59,9 +65,13 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
   };
 }
 
-async function systemLookup(hostname: string): Promise<readonly string[]> {
+async function systemLookup(hostname: string): Promise<Addresses> {
   const entries = await lookup(hostname, { all: true, verbatim: true });
-  return entries.map(({ address }) => address);
+  return internal(entries.map(({ address }) => address));
+}
+
+function internal(addresses: string[]): Addresses {
+  return Object.assign(addresses, { areInternal: true });
 }
 
 interface Known {

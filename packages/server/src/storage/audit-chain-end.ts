@@ -1,4 +1,11 @@
-import { type ChainFault, type ChainReport, faultAtEnd, faultOf, type Link } from './audit-chain.js';
+import {
+  type ChainFault,
+  type ChainReport,
+  faultAtEnd,
+  faultOf,
+  type Link,
+  linkColumns,
+} from './audit-chain.js';
 import type { Queryable } from './database.js';
 
 /** What a check of the newest entries found. */
@@ -29,12 +36,10 @@ export async function verifyChainEnd(
   const { rows } = await database.query<Row>({
     text: `
   select c.length, c.hash as end_hash, coalesce(c.dropped, 0) as dropped, coalesce(c.dropped_hash, '') as dropped_hash,
-         p.position, p.id, p.created_at, p.hash,
-         p.hash = posthorn.audit_hash(lag(p.hash, 1, coalesce(c.dropped_hash, '')) over (order by p.created_at, p.id),
-                                      p.entry) as follows
+         p.*
     from (values (true)) always
     left join posthorn.audit_chains c on c.organization_id = $1
-    left join (select l as entry, l.position, l.id, l.created_at, l.hash
+    left join (select ${linkColumns}
                  from posthorn.audit_log l
                 where l.organization_id = $1
                 order by l.created_at desc, l.id desc
@@ -65,7 +70,7 @@ function follow(
 ): { last: { position: number; hash: Buffer }; fault: ChainFault | undefined } {
   let last = before ?? { position: chain.dropped, hash: chain.dropped_hash };
   for (const link of links) {
-    const fault = faultOf(link, last.position + 1);
+    const fault = faultOf(link, last);
     if (fault) return { last, fault };
     last = link;
   }

@@ -1,3 +1,4 @@
+import { auditHash, type HashedEntry } from '../domain/audit-hash.js';
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
 
@@ -14,14 +15,14 @@ interface Chain extends End {
 }
 
 /** An entry as a link of its chain. */
-export interface Link {
-  position: number;
-  id: string;
-  created_at: Date;
+export interface Link extends HashedEntry {
   hash: Buffer;
-  /** Whether the hash matches the entry's content and the hash of the previous entry. */
-  follows: boolean;
 }
+
+/** The columns of a link, of the table alias `l`. */
+export const linkColumns = `
+  l.organization_id, l.position, l.id, l.created_at, l.workspace_id, l.actor_type, l.actor_id, l.action, l.target_type,
+  l.target_id, l.request_id, l.source_address, l.changes::text as changes, l.hash`;
 
 type PageRow = (Link | { position: null }) & { length: number | null; end: Buffer };
 
@@ -108,9 +109,9 @@ async function walk(
     fault,
   });
   for (;;) {
-    const { end, links } = await readPage(database, organizationId, after, last.hash);
+    const { end, links } = await readPage(database, organizationId, after);
     for (const link of links) {
-      const fault = faultOf(link, last.position + 1);
+      const fault = faultOf(link, last);
       if (fault) return report(fault);
       last = link;
       id = link.id;
@@ -121,11 +122,13 @@ async function walk(
   }
 }
 
-/** Returns what is wrong with an entry whose position should be `expected`. */
-export function faultOf(link: Link, expected: number): ChainFault | undefined {
+/** Returns what is wrong with an entry that should follow `last`. */
+export function faultOf(link: Link, last: { position: number; hash: Buffer }): ChainFault | undefined {
+  const expected = last.position + 1;
   if (link.position > expected) return { kind: 'missing', position: expected, id: link.id };
   if (link.position < expected) return { kind: 'added', position: link.position, id: link.id };
-  return link.follows ? undefined : { kind: 'altered', position: link.position, id: link.id };
+  const isUnchanged = link.hash.equals(auditHash(last.hash, link));
+  return isUnchanged ? undefined : { kind: 'altered', position: link.position, id: link.id };
 }
 
 /** Returns what is wrong with the end of a chain whose last entry is `last`. */
@@ -156,23 +159,20 @@ async function readPage(
   database: Queryable,
   organizationId: string,
   after: Position,
-  hash: Buffer,
 ): Promise<{ end: End | undefined; links: readonly Link[] }> {
   const { rows } = await database.query<PageRow>({
     text: `
-  select c.length, c.hash as end, p.position, p.id, p.created_at, p.hash, p.follows
+  select c.length, c.hash as end, p.*
     from (values (true)) always
     left join posthorn.audit_chains c on c.organization_id = $1
     left join (
-      select position, id, created_at, hash,
-             hash = posthorn.audit_hash(lag(hash, 1, $4::bytea) over (order by created_at, id), entry) as follows
-        from (select l as entry, l.position, l.id, l.created_at, l.hash
-                from posthorn.audit_log l
-               where l.organization_id = $1 and l.created_at >= $2 and (l.created_at, l.id) > ($2, $3)
-               order by l.created_at, l.id
-               limit ${pageSize}) page) p on true
+      select ${linkColumns}
+        from posthorn.audit_log l
+       where l.organization_id = $1 and l.created_at >= $2 and (l.created_at, l.id) > ($2, $3)
+       order by l.created_at, l.id
+       limit ${pageSize}) p on true
    order by p.created_at, p.id`,
-    values: [organizationId, new Date(after.atMs), after.id, hash],
+    values: [organizationId, new Date(after.atMs), after.id],
   });
   // Without entries there is still one row, for the end of the chain.
   const { length, end } = rows[0]!;

@@ -84,10 +84,18 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   app.decorateRequest('logFields', null as unknown as Record<string, unknown>);
   app.decorateRequest('bodyText', undefined);
   const trusted = options.trustedProxies ?? [];
+  let hasWarned = false;
   // Fastify's own `trustProxy` would accept any text as an address, and other headers of the proxy, too.
   app.decorateRequest('sourceAddress', {
     getter() {
-      return sourceAddress(this.ip, this.headers['x-forwarded-for'] as string | undefined, trusted);
+      const forwardedFor = this.headers['x-forwarded-for'] as string | undefined;
+      if (forwardedFor !== undefined && trusted.length === 0 && !hasWarned) {
+        hasWarned = true;
+        logger.warn(
+          'X-Forwarded-For is ignored. If a proxy sends it, set POSTHORN_TRUSTED_PROXIES: otherwise all clients behind it share one limit on invalid tokens',
+        );
+      }
+      return sourceAddress(this.ip, forwardedFor, trusted);
     },
   });
   app.setErrorHandler((error, request, reply) => {

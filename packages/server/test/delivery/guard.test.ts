@@ -110,6 +110,15 @@ describe('addresses', () => {
     expect(dialled).toEqual([]);
   });
 
+  test('that only the machine or its network knows are not shown', async () => {
+    const internal = Object.assign(['10.0.0.1'], { areInternal: true });
+    const blocked = (addresses: string[]) =>
+      open({ resolve: resolvesTo(addresses), ...recorder() }, 'https://vault.test').catch((error) => error);
+    expect(await blocked(internal)).toMatchObject({ code: 'blocked_address', address: undefined });
+    expect(String(await blocked(internal))).not.toContain('10.0.0.1');
+    expect(await blocked(['10.0.0.1'])).toMatchObject({ code: 'blocked_address', address: '10.0.0.1' });
+  });
+
   test('a public address in the URL is used directly', async () => {
     const { connect, addresses } = recorder();
     await open({ connect }, 'https://8.8.8.8');

@@ -78,7 +78,8 @@ describe('names', () => {
       servers: [server.address],
       search: ['team.example', 'cluster.example'],
     });
-    expect(await resolve('hook.team.svc')).toEqual(['203.0.113.7']);
+    const found = await resolve('hook.team.svc');
+    expect([[...found], found.areInternal]).toEqual([['203.0.113.7'], true]);
     expect([...new Set(server.queried)]).toEqual([
       ...['hook.team.svc', 'hook.team.svc.team.example', 'hook.team.svc.cluster.example'],
     ]);
@@ -90,6 +91,7 @@ describe('names', () => {
     const resolve = createResolver({ servers: [server.address], search: [] });
     const addresses = await resolve('localhost');
     expect(['127.0.0.1', '::1']).toEqual(expect.arrayContaining([...addresses]));
+    expect(addresses.areInternal).toBe(true);
     expect(server.queried).toEqual([]);
   });
 });

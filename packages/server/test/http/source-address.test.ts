@@ -3,6 +3,7 @@ import { newTokenText } from '../../src/domain/token.js';
 import { wrongTokensMax } from '../../src/web/guess-limit.js';
 import { sendRequest } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';
+import { Log } from '../support/log.js';
 import { readOperations } from '../support/operations.js';
 import { openSocket, readToEnd } from '../support/raw-http.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
@@ -10,11 +11,12 @@ import { newTenant } from '../support/tenant.js';
 
 let behind: TestService;
 let direct: TestService;
+const log = new Log();
 
 beforeAll(async () => {
   const settings = { POSTHORN_RATE_LIMIT_READS: '600' };
   behind = await startTestService({ ...settings, POSTHORN_TRUSTED_PROXIES: '127.0.0.0/8' });
-  direct = await startTestService({ ...settings, DATABASE_URL: behind.databaseUrl });
+  direct = await startTestService({ ...settings, DATABASE_URL: behind.databaseUrl }, log);
 });
 
 const from = (address: string) => ({ 'x-forwarded-for': address });
@@ -43,6 +45,12 @@ describe('the source address in the audit log', () => {
   it('is the peer if that is not a trusted proxy, whatever the headers say', async () => {
     const spoofed = { ...from('203.0.113.9'), forwarded: 'for=203.0.113.9', 'x-real-ip': '203.0.113.9' };
     expect(await auditedFrom(direct, spoofed)).toEqual(['127.0.0.1', '127.0.0.1']);
+  });
+
+  it('is explained in the log if a header is ignored, once for each listener', async () => {
+    await auditedFrom(direct, from('203.0.113.9'));
+    const warnings = log.lines.filter(({ msg }) => String(msg).startsWith('X-Forwarded-For is ignored'));
+    expect(warnings).toHaveLength(2);
   });
 });
 

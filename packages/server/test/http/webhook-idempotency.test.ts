@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { releaseRequestKey, storeResponse, takeRequestKey } from '../../src/storage/request-keys.js';
 import type { ApiResponse } from '../support/client.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant, Tenant } from '../support/tenant.js';
 
 const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
 const headers = (key: string, more: Record<string, string> = {}) => ({
@@ -33,6 +33,33 @@ describe('a POST with an Idempotency-Key', () => {
     expect(comparable(second)).toEqual(comparable(first));
     expect(await count(tenant)).toBe(1);
     expect(receiver.verifications.count).toBe(1);
+  });
+
+  it('leaves nothing in the database from which its body could be guessed, and is recognized after a change of keys', async () => {
+    const [older, newer] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
+    const settings = { DATABASE_URL: service.databaseUrl };
+    const before = await startTestService({ ...settings, POSTHORN_SECRET_KEY: `${older}` });
+    const tenant = await newTenant(before);
+    const receiver = await startReceiver();
+    const fields = { url: receiver.url, secret: 'a-secret-of-16-characters-or-more' };
+    const first = await tenant.create(fields, headers('key-1'));
+    const { rows } = await service.database.query<{ fingerprint: Buffer }>({
+      text: 'select fingerprint from posthorn.request_keys where organization_id = $1',
+      values: [tenant.organization],
+    });
+    const body = JSON.stringify({ organization_id: tenant.organization, event_types: '*', ...fields });
+    expect(rows).toHaveLength(1);
+    expect(rows[0]!.fingerprint).not.toEqual(createHash('sha256').update(body).digest());
+    const after = await startTestService({ ...settings, POSTHORN_SECRET_KEY: `${newer},${older}` });
+    const second = await new Tenant(after, tenant.organization, tenant.token).create(
+      fields,
+      headers('key-1'),
+    );
+    expect(comparable(second)).toEqual(comparable(first));
+    const changed = { ...fields, secret: 'another-secret-of-16-characters' };
+    expect(
+      (await new Tenant(after, tenant.organization, tenant.token).create(changed, headers('key-1'))).status,
+    ).toBe(422);
   });
 
   it('gets the original response, even if things have changed since', async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAudit } from '../../src/storage/audit.js';
 import { readAuditedOrganizations, verifyChain } from '../../src/storage/audit-chain.js';
+import { verifyChainEnd } from '../../src/storage/audit-chain-end.js';
 import type { Queryable } from '../../src/storage/database.js';
 import { dropPartitions } from '../../src/storage/partitions.js';
 import { type AuditRow, auditEntry, auditRows, tamper } from '../support/audit.js';
@@ -11,9 +12,9 @@ let counter = 0;
 let organization: string;
 let rows: AuditRow[];
 
-const append = (n: number, organization_id = organization) =>
+const append = (n: number, organization_id = organization, into = database) =>
   writeAudit(
-    database,
+    into,
     Array.from({ length: n }, () => auditEntry({ organization_id })),
   );
 const where = (position: number) => `where organization_id = '${organization}' and position = ${position}`;
@@ -39,6 +40,22 @@ test('an unchanged log is intact, and reports its length and its last hash', asy
     head: chains[0]?.head,
     fault: undefined,
   });
+});
+
+test('an unchanged log is intact, whatever its entries contain', async () => {
+  const text = '"\\/\b\f\n\r\t\u0001\u001f\u007f\u2028é😀<>&';
+  const fields = {
+    request_id: text,
+    source_address: null,
+    workspace_id: 'WS-1',
+    organization_id: organization,
+  };
+  await writeAudit(database, [
+    auditEntry({ ...fields, changes: { url: { from: text, to: null } } }),
+    auditEntry({ ...fields, actor: { type: 'user', id: text }, target: { type: 'webhook', id: text } }),
+    auditEntry({ ...fields, changes: {} }),
+  ]);
+  expect(await verifyChain(database, organization)).toMatchObject({ entries: 9, fault: undefined });
 });
 
 describe('an altered entry is found', () => {
@@ -84,6 +101,21 @@ describe('an altered entry is found', () => {
         ${where(3)}`,
     );
     expect(await faultOf()).toEqual({ kind: 'altered', position: 4, id: rows[3]?.id });
+  });
+
+  test('even if the function that computes hashes was replaced', async () => {
+    const { database, url } = await freshDatabase();
+    await append(6, 'ORG-replaced', database);
+    await tamper(
+      url,
+      'alter function posthorn.audit_hash rename to true_hash',
+      `create function posthorn.audit_hash(previous bytea, entry posthorn.audit_log) returns bytea language sql as $$
+         select case entry.position when 3 then entry.hash else posthorn.true_hash(previous, entry) end $$`,
+      `update posthorn.audit_log set actor_id = 'USR-eve' where organization_id = 'ORG-replaced' and position = 3`,
+    );
+    const altered = { fault: { kind: 'altered', position: 3 } };
+    expect(await verifyChain(database, 'ORG-replaced')).toMatchObject(altered);
+    expect(await verifyChainEnd(database, 'ORG-replaced', 5)).toMatchObject(altered);
   });
 
   test('even if it is the last one, with a new hash', async () => {

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+
+/** What the hash of an audit log entry covers, apart from the hash of the previous entry. */
+export interface HashedEntry {
+  organization_id: string;
+  position: number;
+  id: string;
+  created_at: Date;
+  workspace_id: string | null;
+  actor_type: string;
+  actor_id: string;
+  action: string;
+  target_type: string;
+  target_id: string;
+  request_id: string | null;
+  source_address: string | null;
+  /** The JSON text, as it is stored. */
+  changes: string;
+}
+
+/**
+ * Returns the hash of an entry, as `posthorn.audit_hash` computes it when the entry is written. A verification must not
+ * call that function: whoever can alter entries can also replace it.
+ */
+export function auditHash(previous: Buffer, entry: HashedEntry): Buffer {
+  const values = [
+    ...[entry.organization_id, entry.position, entry.id, entry.created_at.getTime(), entry.workspace_id],
+    ...[entry.actor_type, entry.actor_id, entry.action, entry.target_type, entry.target_id],
+    ...[entry.request_id, entry.source_address, entry.changes],
+  ];
+  // PostgreSQL separates the elements of an array by a comma and a space.
+  const text = `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
+  return createHash('sha256').update(previous).update(text).digest();
+}
