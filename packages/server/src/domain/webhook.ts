@@ -67,24 +67,24 @@ export function distinctTypes(given: string | readonly string[]): string[] {
 }
 
 /**
- * Returns what is wrong with a subscription to `*`, or to types and whole domains. Each of them must be in the
- * catalogue or in `subscribed`, because a webhook keeps types that leave the catalogue.
+ * Returns what is wrong with a list of `*`, types and whole domains. Each of them must be in the catalogue or in
+ * `subscribed`, because a webhook keeps types that leave the catalogue. Skips what is not a text of a type's length,
+ * which the schema refuses.
  */
 export function faultsOfSubscription(
-  given: string | readonly string[],
+  given: readonly unknown[],
   catalogue: Catalogue,
   subscribed: readonly string[],
 ): Fault[] {
-  const named = distinctTypes(given);
-  if (named.includes('*')) {
-    if (named.length === 1) return [];
-    return [
-      { pointer: '', code: 'not_alone', detail: '* means all types and cannot be combined with others' },
-    ];
-  }
   const faults: Fault[] = [];
-  for (const [index, type] of (given as readonly string[]).entries()) {
-    const fault = subscribed.includes(type) ? undefined : faultOfType(type, catalogue);
+  if (given.includes('*') && given.some((type) => type !== '*')) {
+    const detail = '* means all types and cannot be combined with others';
+    faults.push({ pointer: '', code: 'not_alone', detail });
+  }
+  for (const [index, type] of given.entries()) {
+    const isOfLength = typeof type === 'string' && type !== '' && type.length <= 200;
+    if (!isOfLength || type === '*' || subscribed.includes(type)) continue;
+    const fault = faultOfType(type, catalogue);
     if (fault) faults.push({ pointer: `/${index}`, ...fault });
   }
   return faults;

@@ -306,6 +306,15 @@ describe('event_types', () => {
     expect(response.body.errors[0].detail).toContain(`did you mean ${nearest}`);
   });
 
+  it('with several errors in one list reports all of them', async () => {
+    const { status, body } = await subscribe(['*', 'invoice.piad', 5, 'invoice.paid', 'x.y', '']);
+    const found = body.errors.map(({ pointer }: { pointer: string }) => pointer);
+    expect([status, found.sort()]).toEqual([
+      422,
+      ['', '/1', '/2', '/4', '/5'].map((end) => `/event_types${end}`),
+    ]);
+  });
+
   it('with a pattern for a part of a domain says which pattern there is', async () => {
     const { status, body } = await subscribe(['agent.run.*']);
     expect(status).toBe(422);
