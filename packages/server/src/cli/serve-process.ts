@@ -7,8 +7,8 @@ import { useHeapSparingly } from './heap.js';
 import { createLogger } from './log.js';
 import { failureOf, type OperatorContext } from './operator.js';
 
-/** Shorter than the time after which the supervisor kills this process. */
-const drainMsMax = 8_500;
+/** Longer than the engine drains, and shorter than the time after which the supervisor kills this process. */
+export const drainMsMax = 9_400;
 
 /** Runs one of several processes, under a supervisor. */
 export async function serveAsProcess({ config, env, terminal }: OperatorContext): Promise<void> {

@@ -16,7 +16,7 @@ export interface SupervisorOptions {
 }
 
 /** A worker drains within this time, so that the supervisor can end within 10 s. */
-const stopMsMax = 9_000;
+export const stopMsMax = 9_700;
 /** A worker that is replaced first lets its clients move to another connection. */
 const replaceMsMax = 12_000;
 

@@ -5,6 +5,9 @@ import { Client, type Dispatcher } from 'undici';
 import { ContinueFilter } from './continue-filter.js';
 import type { GuardedConnector } from './guard.js';
 
+/** After this time, a request on a reused socket has reached the receiver, even if no byte comes back. */
+export const connectionLimits: { readonly staleMs: number } = { staleMs: 1_000 };
+
 /** A request on its way through undici. */
 export interface ConnectionRequest extends Dispatcher.DispatchOptions {
   /** The connection that took the request. undici does not pass it to handlers. */
@@ -18,6 +21,7 @@ export interface ConnectionRequest extends Dispatcher.DispatchOptions {
 export class Connection extends Client {
   #socket: Socket | undefined;
   #requests = 0;
+  #beganMs = 0;
   #bytesReadBefore = 0;
   #firstError: Error | undefined;
   #wantsCertificate = false;
@@ -48,13 +52,18 @@ export class Connection extends Client {
   /** Notes that a request is about to be written. */
   begin(): void {
     this.#requests += 1;
+    this.#beganMs = performance.now();
     this.#bytesReadBefore = this.#socket?.bytesRead ?? 0;
     this.#filter.open();
   }
 
-  /** Returns whether the latest request was sent on a reused socket and no byte came back. */
+  /**
+   * Returns whether the receiver had probably closed its idle socket before the latest request arrived: the socket was
+   * used before, no byte came back, and the request was sent only a moment ago.
+   */
   get wasStale(): boolean {
-    return this.#requests > 1 && !this.#hasReceived;
+    const isRecent = performance.now() - this.#beganMs < connectionLimits.staleMs;
+    return this.#requests > 1 && !this.#hasReceived && isRecent;
   }
 
   /**

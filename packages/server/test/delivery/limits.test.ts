@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { drainMsMax } from '../../src/cli/serve-process.js';
 import { limits, limitTable } from '../../src/delivery/limits.js';
+import { stopMsMax } from '../../src/processes/supervisor.js';
 
 test('every limit has a positive value, a unit and a reason', () => {
   for (const [name, [value, unit, reason]] of Object.entries(limitTable)) {
@@ -51,6 +53,12 @@ test('a lane that is full of recordings still claims retries', () => {
 
 test('a failing webhook keeps at least as much in memory as it may have in flight', () => {
   expect(limits.laneQueuedFailing).toBeGreaterThan(limits.windowFailing);
+});
+
+test('a process ends only after its engine has drained and signed off, and before the supervisor kills it', () => {
+  expect(drainMsMax - limits.drainMs).toBeGreaterThanOrEqual(900);
+  expect(stopMsMax).toBeGreaterThan(drainMsMax);
+  expect(stopMsMax).toBeLessThan(10_000);
 });
 
 test('the limits add up: what the healthy cannot use, the others can', () => {

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { connectionLimits } from '../../src/sending/connection.js';
 import type { Transport } from '../../src/sending/transport.js';
 import { type Arrival, ok, startByteReceiver } from '../support/byte-receiver.js';
 import { endSharedService } from '../support/service.js';
@@ -150,6 +151,17 @@ describe('a request that fails on a reused connection before the first byte of a
 });
 
 describe('a request is not sent again', () => {
+  test('when the receiver has had it for a while', async () => {
+    const usual = { ...connectionLimits };
+    Object.assign(connectionLimits, { staleMs: 0 });
+    onTestFinished(() => void Object.assign(connectionLimits, usual));
+    const { url, arrivals } = await startByteReceiver(onSecond((socket) => socket.resetAndDestroy()));
+    const transport = startTransport();
+    await warmUp(transport, url);
+    expect(await post(transport, url)).toMatchObject({ kind: 'no_response', error: 'reset' });
+    expect(arrivals).toEqual([first, stale]);
+  });
+
   test('when its connection was new', async () => {
     const { url, arrivals } = await startByteReceiver((socket) => socket.destroy());
     expect(await post(startTransport(), url)).toMatchObject({ kind: 'no_response', error: 'reset' });
