@@ -14,6 +14,8 @@ export class Terminal {
   readonly isInteractive: boolean;
   /** Whether to exit if the output cannot be written. True for commands that only print, false for a service. */
   endsWithItsReader = true;
+  /** Whether to finish even if nobody reads the output any more, because a database has to be stopped afterwards. */
+  finishesWithoutReader = false;
   /** A sentence with a secret that is shown only once. If the output cannot be written, it goes to standard error. */
   shownOnce = '';
   #status = '';
@@ -26,15 +28,17 @@ export class Terminal {
     this.isInteractive = out.isTTY === true;
     this.#colors = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
     out.on('error', (error: NodeJS.ErrnoException) => {
-      if (this.endsWithItsReader) this.#exitWithout(error);
+      const isUnread = hasNoReader(error) && this.finishesWithoutReader;
+      if (this.endsWithItsReader && !isUnread) this.#exitWithout(error);
     });
   }
 
   /** Exits because the output cannot be written. */
-  #exitWithout({ code, message }: NodeJS.ErrnoException): never {
-    // The reader may go away: `posthorn events list | head`, or (EIO) a closed terminal.
-    if ((code === 'EPIPE' || code === 'EIO') && this.shownOnce === '') process.exit(0);
-    this.#errors.write(`${escaped(`Cannot write the output: ${message}. ${this.shownOnce}`).trimEnd()}\n`);
+  #exitWithout(error: NodeJS.ErrnoException): never {
+    if (hasNoReader(error) && this.shownOnce === '') process.exit(0);
+    this.#errors.write(
+      `${escaped(`Cannot write the output: ${error.message}. ${this.shownOnce}`).trimEnd()}\n`,
+    );
     process.exit(1);
   }
 
@@ -127,4 +131,9 @@ export class Terminal {
   #cell(text: string): string {
     return escaped(text.replaceAll(/(?:\r?\n|\t)+/g, ' '), this.#painted);
   }
+}
+
+/** Returns whether the reader has gone away: `posthorn events list | head`, or (EIO) a closed terminal. */
+function hasNoReader({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EPIPE' || code === 'EIO';
 }

@@ -549,6 +549,12 @@ describe('deliveries', () => {
 });
 
 describe('events, types, stats and the audit log', () => {
+  test('events list with an unknown type says so, and which one may be meant', async () => {
+    const { code, stdout, stderr } = await run(['events', 'list', '--type', 'invoice.piad'], env);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toMatch(/^There is no event type 'invoice\.piad'\..*invoice\.paid.*\n$/);
+  });
+
   const payload = '{"z":1.10,"a":12345678901234567890}';
 
   test('events are printed with their payload as recorded', async () => {

@@ -135,6 +135,11 @@ describe('a problem', () => {
     },
   );
 
+  it.each([undefined, null, 17])('with the token %s is reported at once', (token) => {
+    const options = { url: 'http://127.0.0.1', token: token as unknown as string };
+    expect(() => new Posthorn(options)).toThrow(/^token is missing/);
+  });
+
   it('with a URL that contains a password is reported at once, without the password', () => {
     const url = 'https://ada:hunter2@hooks.example.com';
     const reason = 'url must not contain a username or a password';

@@ -73,6 +73,11 @@ export class Listeners {
 
   async open(): Promise<ListenerUrls> {
     const { config } = this.#parts;
+    const { host, port, platformHost, platformPort } = config;
+    if (port !== 0 && port === platformPort && host === platformHost && config.roles.has('api'))
+      throw new ConfigError(
+        `POSTHORN_PORT and POSTHORN_PLATFORM_PORT are both ${port}. Choose another port for one of them.`,
+      );
     const hasPlatform = config.roles.has('platform');
     // Before the first listener opens, because it fails if the token cannot be stored.
     const token = hasPlatform ? (config.platformToken ?? (await platformToken(config.dataDir))) : undefined;

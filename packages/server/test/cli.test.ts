@@ -319,6 +319,18 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       posthorn,
     ));
 
+  test('one port for both listeners', () =>
+    expectFailure(
+      ['serve'],
+      {
+        ...env,
+        POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+        ...{ POSTHORN_PORT: '7409', POSTHORN_PLATFORM_PORT: '7409' },
+      },
+      /^POSTHORN_PORT and POSTHORN_PLATFORM_PORT are both 7409\. Choose another port for one of them\./,
+      posthorn,
+    ));
+
   test('an embedded database whose directory cannot be created', () =>
     expectFailure(
       ['migrate'],

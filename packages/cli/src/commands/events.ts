@@ -1,4 +1,4 @@
-import type { Event, TailEventsQuery } from '@posthorn/client';
+import type { Event, Posthorn, TailEventsQuery } from '@posthorn/client';
 import type { Command, Options } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
@@ -8,6 +8,7 @@ import { timeColumn } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
 import type { Column } from '../table.js';
 import type { Terminal } from '../terminal.js';
+import { unknownType } from './types.js';
 
 const organization = {
   value: 'ORG-x',
@@ -51,6 +52,7 @@ export const eventsList: Command = {
       to: options.to,
       order,
     };
+    await noteUnknownType(connection.posthorn, filter.type, context.terminal);
     await printList(context, connection, {
       list: (limit) => connection.posthorn.events.list({ ...query, limit }),
       columns,
@@ -83,6 +85,7 @@ export const eventsTail: Command = {
     const filter = filterOf(options);
     const { posthorn, organization, texts } = await connect(context);
     const query = { organization_id: await organization(), ...filter };
+    await noteUnknownType(posthorn, filter.type, terminal);
     await untilStopped(context, async (signal) => {
       const tail = posthorn.events.tail(query, {
         signal,
@@ -96,6 +99,17 @@ export const eventsTail: Command = {
     });
   },
 };
+
+/** Says that a type is unknown, which is most likely a typo. It may have left the catalogue, so this is no failure. */
+async function noteUnknownType(
+  posthorn: Posthorn,
+  type: string | undefined,
+  terminal: Terminal,
+): Promise<void> {
+  if (type === undefined) return;
+  const known = (await posthorn.eventTypes.list().all()).map((one) => one.type);
+  if (!known.includes(type)) terminal.note(unknownType(type, known).message);
+}
 
 function filterOf(options: Options): Omit<TailEventsQuery, 'organization_id'> {
   return {

@@ -56,6 +56,7 @@ export const auditVerify: OperatorCommand = {
   summary: 'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
   options: { organization, json: jsonLines },
   run: async ({ options, config, terminal }) => {
+    terminal.finishesWithoutReader = true;
     const only = organizationOf(options);
     const isTable = terminal.isInteractive && !options.json;
     const reports: ChainReport[] = [];

@@ -148,12 +148,14 @@ class LogKeeper {
   #held: string[] = [];
 
   write(line: string): void {
+    const { level, msg, reason } = JSON.parse(line) as { level: string; msg: string; reason?: string };
+    // Some receivers of the demo fail on purpose. The figures show it.
+    if (msg === 'delivery') return;
     if (!this.#onWarning) {
       process.stderr.write(line);
       return;
     }
     this.#held = [...this.#held, line].slice(-keptLogLines);
-    const { level, msg, reason } = JSON.parse(line) as { level: string; msg: string; reason?: string };
     if (['warn', 'error', 'fatal'].includes(level)) this.#onWarning(reason ? `${msg}: ${reason}` : msg);
   }
 

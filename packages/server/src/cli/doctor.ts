@@ -43,6 +43,7 @@ export const doctor: OperatorCommand = {
     'Check the database, the clock, the keys, permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
+    terminal.finishesWithoutReader = true;
     const findings: Finding[] = [];
     for await (const finding of examine(config, env)) {
       findings.push(finding);

@@ -11,6 +11,7 @@ export const migrateCommand: OperatorCommand = {
   summary: 'Apply migrations and exit.',
   options: { json },
   run: async ({ options, config, terminal }) => {
+    terminal.finishesWithoutReader = true;
     const embedded =
       config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
     // Only production has these settings, so DATABASE_URL may be missing by mistake.

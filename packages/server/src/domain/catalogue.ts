@@ -786,6 +786,8 @@ export interface Catalogue {
   domains(): readonly string[];
   /** Returns the known type whose name is the nearest, however different it is. */
   nearest(name: string): NearestType;
+  /** Returns the domain that the name is probably a misspelling of. */
+  similarDomain(name: string): string | undefined;
 }
 
 interface NearestType {
@@ -818,6 +820,10 @@ export function createCatalogue(addedTypes: readonly AddedEventType[] = []): Cat
     list: () => all,
     domains: () => domains,
     nearest: (name) => nearestOf(types.keys(), name),
+    similarDomain: (name) => {
+      const nearest = nearestOf([...types.keys()].map(domainOf), name);
+      return nearest.isSimilar ? nearest.type : undefined;
+    },
   };
 }
 

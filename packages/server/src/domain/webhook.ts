@@ -96,6 +96,11 @@ function faultOfType(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'>
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
   const whole = catalogue.domains().find((one) => type.includes('*') && type.startsWith(`${one}.`));
   const hint = whole === undefined ? '' : `. A pattern covers a whole domain: ${whole}.*`;
+  const similar = domain === undefined ? undefined : catalogue.similarDomain(domain);
+  if (similar !== undefined) {
+    const detail = `${JSON.stringify(type.slice(0, 100))} is not a known domain; did you mean ${similar}.*?`;
+    return { code: 'unknown_event_type', detail };
+  }
   return {
     code: 'unknown_event_type',
     detail: `${JSON.stringify(type.slice(0, 100))} ${unknownType(type, catalogue)}${hint}`,

@@ -306,6 +306,14 @@ describe('event_types', () => {
     expect(response.body.errors[0].detail).toContain(`did you mean ${nearest}`);
   });
 
+  it('with a misspelled domain says which one may be meant', async () => {
+    const { status, body } = await subscribe(['tsk.*']);
+    expect([status, body.errors[0].detail]).toEqual([
+      422,
+      '"tsk.*" is not a known domain; did you mean task.*?',
+    ]);
+  });
+
   it('with several errors in one list reports all of them', async () => {
     const { status, body } = await subscribe(['*', 'invoice.piad', 5, 'invoice.paid', 'x.y', '']);
     const found = body.errors.map(({ pointer }: { pointer: string }) => pointer);
