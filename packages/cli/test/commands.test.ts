@@ -361,7 +361,7 @@ describe('deliveries', () => {
     expect(stdout).toContain(hidden.id);
   });
 
-  test.each([80, 120])(
+  test.each([80, 100, 120])(
     'list tells webhooks apart by an ending that commands accept, at %i columns',
     async (columns) => {
       const own = await newTenant(service);
