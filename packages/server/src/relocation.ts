@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from './domain/audit.js';
+import { foreignKeys, isStagedForNodes, refuseForeignKeys } from './relocation-keys.js';
 import { RelocationRefused } from './relocation-refused.js';
 import { stop, transactionsEnd } from './relocation-stop.js';
 import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
@@ -25,7 +26,6 @@ import {
   writeProgress,
 } from './storage/relocations.js';
 import { verifyAgain } from './storage/verifications.js';
-import { readSecretsOf } from './storage/webhook-secrets.js';
 
 export type RelocationStep = 'copying' | 'stopping' | 'copying the rest' | 'switching' | 'cleaning up';
 
@@ -80,7 +80,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   const names = await namesOf(from, to);
   const move: OrganizationMove = { organizationId, id: randomUUID() };
   const departed = await begin(options, move, names);
-  const left = departed ? undefined : await leave(options, move);
+  const left = departed ? undefined : await leave(options, move, names);
   onStep('switching');
   // Another process may have switched already, and been killed before it could clean up.
   if (
@@ -216,6 +216,7 @@ async function requireArrival(
 async function leave(
   options: RelocationOptions,
   move: OrganizationMove,
+  names: { from: string; to: string },
 ): Promise<{ copied: Copied; stoppedAtMs: number }> {
   const { from, to, onStep, onPage, signal, reencrypt } = options;
   let deadlineMs = Number.POSITIVE_INFINITY;
@@ -252,6 +253,7 @@ async function leave(
     onStep('copying the rest');
     await copy.lastRound(progress);
     await stageRows(from, to, move, progress.firstDay ?? '', reencrypt);
+    if (!(await isStagedForNodes(options))) throw foreignKeys(options, names.to);
     signal?.throwIfAborted();
   } catch (error) {
     await resume(from, move);
@@ -273,11 +275,17 @@ async function resume(from: Database, move: OrganizationMove): Promise<void> {
 
 /** Lets the new cell act for the organization. */
 async function arrive(
-  { from, to, origin, organizationId }: RelocationOptions,
+  options: RelocationOptions,
   move: OrganizationMove,
   names: { from: string; to: string },
 ): Promise<void> {
+  const { from, to, origin, organizationId, reencrypt } = options;
   const { firstDay = '' } = await readProgress<Progress>(to, move);
+  if (!(await isStagedForNodes(options))) {
+    // The new cell got other keys in the meantime. In the old one, the rows have not changed since the organization left.
+    await refuseForeignKeys(options, names.to, ' Until then, no cell serves the organization.');
+    await stageRows(from, to, move, firstDay, reencrypt);
+  }
   await waitUntilAhead(from, to);
   await activate(to, move, firstDay, {
     ...origin,
@@ -296,22 +304,6 @@ async function waitUntilAhead(from: Database, to: Database): Promise<void> {
     const aheadMs = (await readClockMs(to)) - thereMs;
     if (aheadMs > 0) return;
     await delay(1 - aheadMs);
-  }
-}
-
-/** Refuses a move after which nobody could decrypt the webhook secrets, so that nothing could be delivered. */
-async function refuseForeignKeys(
-  { from, to, organizationId, reencrypt }: RelocationOptions,
-  name: string,
-): Promise<void> {
-  const keys = (await readCell(to))?.keys ?? [];
-  if (keys.length === 0) return;
-  for (const webhook of await readSecretsOf(from, organizationId)) {
-    const { secret } = reencrypt(webhook);
-    if (keys.some((start) => secret.subarray(0, start.length).equals(start))) continue;
-    throw new RelocationRefused(
-      `The nodes of the cell ${name} cannot decrypt the webhook secrets of ${organizationId}. Set POSTHORN_TARGET_SECRET_KEY to the POSTHORN_SECRET_KEY of that cell.`,
-    );
   }
 }
 

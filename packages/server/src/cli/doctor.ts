@@ -275,19 +275,17 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
   }
   const sealed = migrated ? await readSealedSecret(pool) : undefined;
   const box = await openSecretBox(config);
-  if (!sealed) {
-    yield fine('secret key', 'valid; there are no webhooks yet');
-    return;
-  }
   try {
-    box.open(sealed.secret, sealed.id);
+    if (sealed) box.open(sealed.secret, sealed.id);
   } catch {
-    yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restoreKey);
+    yield problem('secret key', `does not decrypt the secret of ${sealed?.id}`, restoreKey);
     return;
   }
-  const others = await countSecretsWithout(pool, box.prefixes);
-  if (others === 0) yield fine('secret key', 'decrypts the secrets of all webhooks');
-  else yield problem('secret key', `does not decrypt the secrets of ${webhooksText(others)}`, restoreKey);
+  const others = migrated ? await countSecretsWithout(pool, box.prefixes) : 0;
+  if (others > 0)
+    yield problem('secret key', `does not decrypt the secrets of ${webhooksText(others)}`, restoreKey);
+  else if (sealed) yield fine('secret key', 'decrypts the secrets of all webhooks');
+  else yield fine('secret key', 'valid; there are no webhooks yet');
 }
 
 /** Checks the setting in this environment. A running service may have been started with another one. */

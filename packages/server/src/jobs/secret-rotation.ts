@@ -2,15 +2,20 @@ import type { Logger } from 'pino';
 import type { SecretBox } from '../domain/secret-box.js';
 import { reencryptHeaders } from '../domain/webhook-headers.js';
 import type { Database } from '../storage/database.js';
-import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../storage/webhook-secrets.js';
+import {
+  readSecretsWithout,
+  replaceSecrets,
+  type SealedSecrets,
+  type WebhookStore,
+} from '../storage/webhook-secrets.js';
 
 const pageSize = 100;
 const names = ['secret', 'previous_secret', 'headers'] as const;
 
 /**
  * Encrypts webhook secrets with the first key if they use another one, so that the other can be removed from
- * POSTHORN_SECRET_KEY. Secrets that no key opens stay unchanged. If the database fails, the secrets can still be
- * decrypted, and the next start tries again.
+ * POSTHORN_SECRET_KEY. Includes the secrets of organizations that are moving here. Secrets that no key opens stay
+ * unchanged. If the database fails, the secrets can still be decrypted, and the next start tries again.
  */
 export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
   try {
@@ -21,29 +26,41 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
 }
 
 async function reencryptAll(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
+  // In this order: when a move is completed, webhooks go from the first store to the second one.
+  const arriving = await reencryptIn('arrivals', database, secrets);
+  const own = await reencryptIn('webhooks', database, secrets);
+  // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
+  if (secrets.prefixes.length > 1 && arriving.unreadable + own.unreadable === 0)
+    logger.info({ webhooks: arriving.rotated + own.rotated }, 'secrets are now encrypted with the first key');
+  if (own.unreadable > 0)
+    logger.error(
+      { webhooks: own.unreadable },
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them',
+    );
+  if (arriving.unreadable > 0)
+    logger.error(
+      { webhooks: arriving.unreadable },
+      'secrets of organizations that are moving here were encrypted with a key that POSTHORN_SECRET_KEY does not ' +
+        'contain: add it, or run posthorn organization move again with POSTHORN_TARGET_SECRET_KEY',
+    );
+}
+
+async function reencryptIn(store: WebhookStore, database: Database, secrets: SecretBox) {
   let after = { organization_id: '', id: '' };
   let [rotated, unreadable] = [0, 0];
   for (;;) {
-    const page = await readSecretsWithout(database, secrets.prefix, after, pageSize);
+    const page = await readSecretsWithout(database, store, secrets.prefix, after, pageSize);
     for (const webhook of page) {
       const fresh = rotatedOf(webhook, secrets);
       const unchanged = names.filter((name) => webhook[name] !== null && fresh[name] === webhook[name]);
       if (unchanged.some((name) => name !== 'previous_secret' || webhook.is_in_grace)) unreadable += 1;
       const isChanged = names.some((name) => fresh[name] !== webhook[name]);
-      if (isChanged && (await replaceSecrets(database, webhook, fresh))) rotated += 1;
+      if (isChanged && (await replaceSecrets(database, store, webhook, fresh))) rotated += 1;
     }
     const last = page.at(-1);
-    if (!last || page.length < pageSize) break;
+    if (!last || page.length < pageSize) return { rotated, unreadable };
     after = last;
   }
-  // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
-  if (secrets.prefixes.length > 1 && unreadable === 0)
-    logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
-  if (unreadable > 0)
-    logger.error(
-      { webhooks: unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them',
-    );
 }
 
 /** Encrypts what the keys open. The rest stays unchanged, because its key may come back. */

@@ -6,9 +6,8 @@ import { ensurePartitions } from './partitions.js';
 import { MoveTakenOver, type OrganizationMove, requireState } from './relocations.js';
 import { useCopySettings } from './row-copy.js';
 import { verifyAgain } from './verifications.js';
-import { readSecretsOf, type SealedSecrets } from './webhook-secrets.js';
+import { readSecretsOf, type Sealed, type SealedSecrets } from './webhook-secrets.js';
 
-type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 /** Encrypts the secrets of a webhook with the key of the other cell. */
 export type Reencrypt = (webhook: SealedSecrets) => Sealed;
 
@@ -61,7 +60,7 @@ async function readRows(
   firstDay: string,
   reencrypt: Reencrypt,
 ): Promise<StagedRow[]> {
-  const secrets = await readSecretsOf(client, organizationId);
+  const secrets = await readSecretsOf(client, 'webhooks', organizationId);
   const reencrypted = secrets.map((webhook) => hexOf(reencrypt(webhook)));
   const { rows } = await client.query<StagedRow>({
     text: `

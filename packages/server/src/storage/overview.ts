@@ -15,7 +15,10 @@ export interface Overview {
     held: number;
   };
   webhooks: { active: number; unverified: number; disabled: number };
-  /** Webhooks whose deliveries are waiting because none of the keys decrypts their secret or headers. Null without keys. */
+  /**
+   * Webhooks whose deliveries are waiting because none of the keys decrypts their secret or headers. Includes the webhooks
+   * of organizations that are moving here, whose deliveries would wait after the move. Null without keys.
+   */
   undecryptable_webhooks: number | null;
   partitions: readonly Partitions[];
   /** How long ago the oldest delivery that no node has claimed became due. */

@@ -6,7 +6,9 @@ import { Posthorn, Producer } from '../../../client/src/index.js';
 import type { Outcome } from '../../src/domain/delivery.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
 import { webhookDisabled } from '../../src/domain/service-event.js';
+import { openHeaders, reencryptHeaders } from '../../src/domain/webhook-headers.js';
 import { DeliveryTally } from '../../src/jobs/delivery-tally.js';
+import { rotateSecrets } from '../../src/jobs/secret-rotation.js';
 import { operatorOrigin } from '../../src/operator.js';
 import { moveOrganization, type RelocationOptions, type RelocationStep } from '../../src/relocation.js';
 import { abortMove } from '../../src/relocation-abort.js';
@@ -18,6 +20,7 @@ import { countEvents } from '../../src/storage/event-counts.js';
 import { batchOf, recordBatch } from '../../src/storage/recording.js';
 import { readRelocation, writeCell } from '../../src/storage/relocations.js';
 import { noRoom } from '../../src/storage/room.js';
+import { countSecretsWithout, readSecretsOf } from '../../src/storage/webhook-secrets.js';
 import { event, record, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
@@ -286,6 +289,104 @@ it('a move is refused if the nodes of the other cell could not decrypt the webho
   await expect(move(tenant, { reencrypt })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
   expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
   expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
+});
+
+describe('if the new cell gets another secret key during a move', () => {
+  const [own, fresh] = [Buffer.from(key.POSTHORN_SECRET_KEY, 'base64'), randomBytes(32)];
+  const [ownBox, freshBox] = [new SecretBox([own]), new SecretBox([fresh])];
+  /** What the command does if POSTHORN_TARGET_SECRET_KEY is the new key. */
+  const reencrypt: Reencrypt = ({ id, secret, previous_secret, headers }) => ({
+    secret: freshBox.seal(ownBox.open(secret, id), id),
+    previous_secret: previous_secret && freshBox.seal(ownBox.open(previous_secret, id), id),
+    headers: headers && reencryptHeaders(headers, id, ownBox, freshBox),
+  });
+  const tenantWithSecrets = async () => {
+    const tenant = await tenantOf();
+    const receiver = await startReceiver();
+    const headers = { Authorization: 'Bearer 1' };
+    await tenant.webhook(receiver, { secret: 'a secret of 27 characters', headers });
+    await tenant.webhook(receiver, { secret: 'another of 24 characters' });
+    return tenant;
+  };
+  const replaceKey = (to: Database) => writeCell(to, { name: 'north', keys: freshBox.prefixes });
+  const openedIn = async (to: Database, { organization }: Tenant) => {
+    const webhooks = await readSecretsOf(to, 'webhooks', organization);
+    const secrets = webhooks.map(({ id, secret, headers }) => [
+      freshBox.open(secret, id),
+      openHeaders(headers, id, freshBox),
+    ]);
+    return new Map(secrets as [string, object][]);
+  };
+  const opened = new Map([
+    ['a secret of 27 characters', { Authorization: 'Bearer 1' }],
+    ['another of 24 characters', {}],
+  ]);
+
+  it('a node there encrypts the secrets of an interrupted move again, so that the old key can be removed', async () => {
+    const tenant = await tenantWithSecrets();
+    const { database: north, url } = await freshServiceDatabase();
+    await writeCell(north, { name: 'north', keys: ownBox.prefixes });
+    await expect(moveUntil(tenant, 'switching', north)).rejects.toThrow('killed');
+    expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(2);
+    const POSTHORN_SECRET_KEY = [fresh, own].map((one) => one.toString('base64')).join();
+    await startTestService({ DATABASE_URL: url, POSTHORN_CELL: 'north', POSTHORN_SECRET_KEY });
+    expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(0);
+    await replaceKey(north);
+    await move(tenant, { to: north });
+    expect(await openedIn(north, tenant)).toEqual(opened);
+  });
+
+  it('a node there misses no secret if the move is completed in the meantime', async () => {
+    const tenant = await tenantWithSecrets();
+    const both = new SecretBox([fresh, own]);
+    const north = await cellWithoutNodes('north', both.prefixes);
+    await expect(moveUntil(tenant, 'switching', north)).rejects.toThrow('killed');
+    let completed: Promise<unknown> | undefined;
+    const query = async (statement: Statement) => {
+      if (/update posthorn\.arrivals/.test(statement.text)) completed ??= move(tenant, { to: north });
+      await completed;
+      return north.query(statement);
+    };
+    await rotateSecrets({ query } as unknown as Database, both, pino({ level: 'silent' }));
+    expect(completed).toBeDefined();
+    expect(await openedIn(north, tenant)).toEqual(opened);
+  });
+
+  it('a node without the old key says so, and an interrupted move is completed only with the new key', async () => {
+    const tenant = await tenantWithSecrets();
+    const north = await cellWithoutNodes('north', ownBox.prefixes);
+    await expect(moveUntil(tenant, 'switching', north)).rejects.toThrow('killed');
+    await replaceKey(north);
+    const lines: object[] = [];
+    const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
+    await rotateSecrets(north, new SecretBox([fresh, randomBytes(32)]), logger);
+    expect(lines).toMatchObject([{ level: 50, webhooks: 2, msg: expect.stringContaining('moving here') }]);
+
+    await expect(move(tenant, { to: north })).rejects.toThrow(
+      /Set POSTHORN_TARGET_SECRET_KEY .* Until then, no cell serves the organization\.$/,
+    );
+    expect(await readRelocation(east.database, tenant.organization)).toMatchObject({ state: 'left' });
+    await move(tenant, { to: north, reencrypt });
+    expect(await openedIn(north, tenant)).toEqual(opened);
+    expect(await rowsIn(east, tenant.organization)).toMatchObject({ webhooks: 0 });
+  });
+
+  it.each(['continued with the new key', 'aborted'])(
+    'the organization works on in the old cell, and the move can be %s',
+    async (then) => {
+      const tenant = await tenantWithSecrets();
+      const north = await cellWithoutNodes('north', ownBox.prefixes);
+      const staging = /insert into posthorn\.arrivals/;
+      const to = afterStatement(north, staging, () => replaceKey(north));
+      await expect(move(tenant, { to })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
+      expect(await actsFor(east, tenant)).toBe(true);
+      if (then === 'aborted') await abortMove(east.database, north, tenant.organization);
+      else await move(tenant, { to: north, reencrypt });
+      expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(0);
+      expect(await actsFor(east, tenant)).toBe(then === 'aborted');
+      if (then !== 'aborted') expect(await openedIn(north, tenant)).toEqual(opened);
+    },
+  );
 });
 
 it('a move is refused while more retries are waiting than can be moved in seconds, and the organization works on', async () => {
@@ -622,7 +723,8 @@ it('a move waits for a node of the new cell that is counting the events that wer
         );
       });
     });
-  await move(tenant, { to: beforeActivation(west.database, startCounting) });
+  const activation = /delete from posthorn\.relocations/;
+  await move(tenant, { to: afterStatement(west.database, activation, startCounting) });
   await counted;
   expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
 });
@@ -635,15 +737,15 @@ async function locksAwaited({ database }: TestService): Promise<number> {
   return rows[0]!.count;
 }
 
-/** A database that does `work` when the transaction that activates the organization has begun. */
-function beforeActivation(database: Database, work: () => Promise<void>): Database {
+/** A database that does `work` in a transaction after a statement with this text. */
+function afterStatement(database: Database, text: RegExp, work: () => Promise<unknown>): Database {
   return {
     query: (statement: Statement) => database.query(statement),
     transaction: (change: (client: Transaction) => Promise<unknown>, hasNoTimeLimit?: boolean) =>
       database.transaction(async (client) => {
         const query = async (statement: Statement) => {
           const result = await client.query(statement);
-          if (/delete from posthorn\.relocations/.test(statement.text)) await work();
+          if (text.test(statement.text)) await work();
           return result as never;
         };
         return change({ query, stream: (copy) => client.stream(copy) });
@@ -652,17 +754,18 @@ function beforeActivation(database: Database, work: () => Promise<void>): Databa
 }
 
 /** Moves an organization with a process that is killed at the start of this step. */
-function moveUntil(tenant: Tenant, last: RelocationStep) {
+function moveUntil(tenant: Tenant, last: RelocationStep, to = west.database) {
   return move(tenant, {
+    to,
     onStep: (step) => {
       if (step === last) throw new Error('killed');
     },
   });
 }
 
-async function cellWithoutNodes(name: string): Promise<Database> {
+async function cellWithoutNodes(name: string, keys: readonly Buffer[] = []): Promise<Database> {
   const { database } = await freshServiceDatabase();
-  await writeCell(database, { name, keys: [] });
+  await writeCell(database, { name, keys });
   return database;
 }
 
