@@ -323,13 +323,13 @@ export class DeliveryEngine {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Lets attempts in flight finish, settles them, and releases the lease, and with it what is queued. */
+  /** Gives queued deliveries back, lets attempts in flight finish, and settles them. */
   async stop(): Promise<void> {
     this.pause();
     const deadlineMs = this.#drainUntilMs ?? 0;
     await this.#listener.stop();
     await this.#claimer.stop();
-    this.#lanes.clear();
+    this.#giveBack(this.#lanes.clear());
     if (this.#lanes.inFlight > 0) {
       const idle = new Promise<void>((resolve) => {
         this.#whenIdle = resolve;

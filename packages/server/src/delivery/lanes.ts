@@ -271,10 +271,10 @@ export class Lanes {
     });
   }
 
-  /** Empties the queues. Requests in flight and holds continue. */
-  clear(): void {
+  /** Empties the queues and returns their deliveries. Requests in flight and holds continue. */
+  clear(): LeasedDelivery[] {
     this.#ready.clear();
-    for (const lane of this.#lanes.values()) this.#change(lane, () => lane.takeAllBut(0));
+    return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeAllBut(0)));
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {

@@ -63,6 +63,8 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
+  /** Deliveries that are given back. They wait for all outcomes, which a crash would repeat. */
+  #givenBack: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Outcomes of webhooks that another transaction has locked. They wait apart, so that no others wait with them. */
   #locked: Entry[] = [];
@@ -92,7 +94,7 @@ export class Settler {
   }
 
   get #unwritten(): number {
-    return this.#entries.length + this.#locked.length;
+    return this.#entries.length + this.#givenBack.length + this.#locked.length;
   }
 
   /** Returns whether outcomes are no longer written, because this node is about to exit. */
@@ -103,16 +105,17 @@ export class Settler {
   add(entry: Entry): void {
     if (this.#isStopped) return;
     this.#node = entry.node;
-    this.#entries.push(entry);
+    const queue = entry.isGivenBack ? this.#givenBack : this.#entries;
+    queue.push(entry);
     this.#count(entry, 1);
-    this.#flushIn(this.#entries.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
+    this.#flushIn(queue.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
   /** Resolves when everything is written or, once `deadlineMs` has passed, after one last try. */
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
     while (this.#unwritten > 0 || this.#flushing || !this.health.isEmpty) {
-      if (this.#entries.length === 0) this.#tryLocked();
+      if (this.#entries.length + this.#givenBack.length === 0) this.#tryLocked();
       clearTimeout(this.#timer);
       this.#timer = undefined;
       const isWritten = await (this.#flushing ?? this.#flush());
@@ -126,6 +129,8 @@ export class Settler {
 
   /** Drains, and writes nothing afterwards: deliveries that are left are attempted again when the lease has ended. */
   async stop(deadlineMs: number): Promise<void> {
+    // The end of the lease gives these back, too.
+    for (const entry of this.#givenBack.splice(0)) this.#count(entry, -1);
     await this.drain(deadlineMs);
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -184,8 +189,9 @@ export class Settler {
 
   #flushed(againMs: number): void {
     this.#flushing = undefined;
-    const isFull = this.#entries.length >= limits.settleOutcomes && againMs === limits.gatherMs;
-    if (this.#entries.length > 0) this.#flushIn(isFull ? 0 : againMs);
+    const waiting = this.#entries.length + this.#givenBack.length;
+    const isFull = waiting >= limits.settleOutcomes && againMs === limits.gatherMs;
+    if (waiting > 0) this.#flushIn(isFull ? 0 : againMs);
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
@@ -216,6 +222,7 @@ export class Settler {
    * taken alone.
    */
   #take(): Entry[] {
+    if (this.#entries.length === 0) this.#entries = this.#givenBack.splice(0, limits.settleOutcomes);
     const [first] = this.#entries;
     if (!first) return [];
     if (isAlone(first)) return this.#entries.splice(0, 1);

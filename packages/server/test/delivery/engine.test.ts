@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
-import { Database } from '../../src/storage/database.js';
-import { afterFile } from '../support/cleanup.js';
 import { event, record } from '../support/client.js';
 import { inMemory } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
@@ -256,24 +254,6 @@ test('a locked webhook that gives back more deliveries than may be unsettled doe
 });
 
 describe('a shutdown', () => {
-  test('writes nothing about deliveries that were only queued, and the next start makes them', async () => {
-    setLimits({ drainMs: 200 });
-    const env = { ...quick, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') };
-    const first = await startTestService(env);
-    const owner = await newTenant(first);
-    const { receiver } = await owner.connect(hangs);
-    await record(first, ...Array.from({ length: 40 }, () => event({ organization_id: owner.organization })));
-    await receiver.deliveries.nth(limits.windowAtStart);
-    await first.stop();
-    const database = new Database({ connectionString: first.databaseUrl });
-    afterFile(() => database.close());
-    const text = 'select count(*) from posthorn.deliveries';
-    expect((await database.query({ text })).rows).toEqual([{ count: 0 }]);
-    receiver.onDelivery = 200;
-    await startTestService({ ...env, DATABASE_URL: first.databaseUrl });
-    await receiver.deliveries.nth(limits.windowAtStart + 40);
-  });
-
   test('does not wait for a receiver that hangs: the attempt does not count, the log says why, and the next start makes it again', async () => {
     setLimits({ drainMs: 200 });
     const log = new Log();

@@ -315,6 +315,32 @@ describe('the settler', () => {
     expect(await deliveryRows(database)).toHaveLength(14);
   });
 
+  test('writes outcomes before deliveries that were given back earlier', async () => {
+    setLimits({ settleOutcomes: 2 });
+    const statuses: unknown[] = [];
+    const { database, faltering, node, write } = await withSettler();
+    const { leased } = await recordFor(database, node, 5);
+    const query = faltering.query.bind(faltering);
+    faltering.query = <Row extends object>(statement: Statement) => {
+      statuses.push(JSON.stringify(statement.values).match(/\b(success|pending)\b/g));
+      return query<Row>(statement);
+    };
+    const [last, ...queued] = leased;
+    const givenBack = queued.map((one): Entry => ({ node, settlement: setAside(one, 0), isGivenBack: true }));
+    await write([...givenBack, entryOf(node)(last!)]);
+    expect(statuses).toEqual([['success'], ['pending', 'pending'], ['pending', 'pending']]);
+  });
+
+  test('does not write what is given back when it stops, because the end of the lease gives it back', async () => {
+    const kept: number[] = [];
+    const { database, node, settler } = await withSettler({ onGivenBack: (_, sign) => void kept.push(sign) });
+    const { leased } = await recordFor(database, node, 3);
+    for (const one of leased) settler.add({ node, settlement: setAside(one, 0), isGivenBack: true });
+    await settler.stop(performance.now() + 20_000);
+    expect(await deliveryRows(database)).toEqual([]);
+    expect(kept.reduce((sum, sign) => sum + sign)).toBe(0);
+  });
+
   test('is behind while as many outcomes are unwritten as the limit says', async () => {
     setLimits({ unsettledOutcomes: 300 });
     const { database, node, settler } = await withSettler();
