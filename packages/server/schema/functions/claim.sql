@@ -1,18 +1,19 @@
--- Leases waiting deliveries to a node, which says how much room it has: `rooms` for the `known` webhooks, `room_each`
--- for any other, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
+-- Leases waiting deliveries to a node, which says how much room it has: `rooms` for webhooks by their ID, `room_each` for
+-- any other, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
 -- Organizations take turns in random order; within each, the webhooks that have waited longest go first. Retries get at
 -- most half of a webhook's room, so that they and new deliveries do not block each other.
 --
--- Returns the leased deliveries, with `head` and `first` for those from the backlog. The last row has the webhooks that
--- still have `more` waiting, except those without room, and the milliseconds until the next retry is due.
+-- Returns the leased deliveries: with `head` and `first` if they are from the backlog, otherwise with the `due_at` of
+-- their row. The last row has the webhooks that still have `more` waiting, except those without room, and the
+-- milliseconds until the next retry is due.
 create or replace function posthorn.claim(
-  node int, known text[], rooms int[], room_each int, room_total int, webhooks_max int, bytes_max bigint
+  node int, rooms jsonb, room_each int, room_total int, webhooks_max int, bytes_max bigint
 )
 returns table (
   organization_id text, webhook_id text, created_at timestamptz, delivery_id text, attempts smallint,
   event_id text, type text, event_created_at timestamptz, workspace_id text,
   actor_type text, actor_id text, subject_type text, subject_id text, payload json,
-  head text, first int, more text[], next_ms float8
+  due_at timestamptz, head text, first int, more text[], next_ms float8
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -23,9 +24,6 @@ declare
   now_at        timestamptz := clock_timestamp();
   -- Each webhook gets room for at least one delivery.
   turns_max     int := least(webhooks_max, room_total);
-  -- Without hash and merge joins, a join of two sets compares every pair of rows. So rooms are looked up by key, and
-  -- the rows below carry the columns that a join would add.
-  known_rooms   jsonb := jsonb_object(known, rooms::text[]);
   organizations text[];
   webhooks      text[];
   shares        int[];
@@ -38,11 +36,13 @@ begin
   if exists (select from posthorn.deliveries d
               where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at)
      or exists (select from posthorn.backlog b where b.leased_by is null) then
+    -- Without hash and merge joins, a join of two sets compares every pair of rows. So rooms are looked up by key, and
+    -- the rows below carry the columns that a join would add.
     with waiting as materialized (
       select w.organization_id, w.webhook_id, min(w.since) as since from posthorn.waiting_webhooks() w group by 1, 2
     ), found as materialized (
       select w.organization_id, w.webhook_id, w.since,
-             coalesce((known_rooms ->> w.webhook_id)::int, room_each) as room,
+             coalesce((rooms ->> w.webhook_id)::int, room_each) as room,
              (select h.status from posthorn.webhooks h
                where h.organization_id = w.organization_id and h.id = w.webhook_id) as status
         from waiting w
@@ -166,14 +166,14 @@ begin
     )
     select d.organization_id, d.webhook_id, d.created_at::timestamptz, d.id, d.attempts, d.event_id, d.event_type,
            d.event_created_at::timestamptz, e.workspace_id, e.actor_type, e.actor_id, e.subject_type, e.subject_id,
-           e.payload, null, null::int, null::text[], null::float8
+           e.payload, d.due_at::timestamptz, null, null::int, null::text[], null::float8
       from unnest(leased_rows) d
       left join posthorn.events e
         on e.organization_id = d.organization_id and e.created_at = d.event_created_at and e.id = d.event_id
      union all
     select c.organization_id, c.webhook_id, c.created_at::timestamptz, c.id, 0::smallint, c.event_id, e.type,
            c.created_at::timestamptz, e.workspace_id, e.actor_type, e.actor_id, e.subject_type, e.subject_id,
-           e.payload, c.head, c.first, null, null
+           e.payload, null::timestamptz, c.head, c.first, null, null
       from contents c
       left join posthorn.events e
         on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id;
@@ -189,7 +189,7 @@ begin
 
   return query
   select null, null, null::timestamptz, null, null::smallint, null, null, null::timestamptz, null, null, null, null,
-         null, null::json, null, null::int, further,
+         null, null::json, null::timestamptz, null, null::int, further,
          (select (extract(epoch from d.due_at - clock_timestamp()) * 1000)::float8
             from posthorn.deliveries d
            where d.status = 'pending' and d.leased_by is null and d.due_at > now_at

@@ -5,13 +5,14 @@
 -- are finished. The remaining parameters are the health of the webhooks (see HealthReport).
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
--- lost and the call is repeated, skips the outcomes that were already written. Returns the ids that it wrote, if
+-- lost and the call is repeated, skips the outcomes that were already written: of deliveries that have a row, those whose
+-- number of attempts or, without an attempt, whose `due_at` has changed since the claim. Returns the ids that it wrote, if
 -- `listed`, and the webhooks that have had only failures since `failing_since_ms` or earlier. If another transaction has
 -- locked a webhook with a pending outcome, writes nothing, and the detail of the error lists these webhooks.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
-  sizes int[], has_rows boolean[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
+  sizes int[], has_rows boolean[], due_ms float8[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
   http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
   done_handoffs text[],
   done_organization_ids text[], done_webhook_ids text[], done_ms float8[], done_heads text[], done_firsts int[],
@@ -97,7 +98,10 @@ begin
     with settled as (
       update posthorn.deliveries d
          set status = o.status,
-             due_at = coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', d.due_at),
+             -- Without an attempt, it always changes: see below.
+             due_at = case when o.made then coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', d.due_at)
+                           else greatest(clock_timestamp() + o.wait_ms * interval '1 millisecond',
+                                         d.due_at + interval '1 millisecond') end,
              leased_by = null,
              attempts = o.attempts,
              attempted_at = case when o.made then to_timestamp(o.attempted_ms / 1000) else d.attempted_at end,
@@ -108,10 +112,11 @@ begin
              evidence = case when o.made then o.evidence else d.evidence end,
              earlier_attempts = case when o.made and d.attempts > 0 then posthorn.earlier_attempts(d)
                                      else d.earlier_attempts end
-        from (select u.*, u.attempted_ms is not null as made
-                from unnest(organization_ids, webhook_ids, created_ms, ids, has_rows, statuses, tries, waits_ms,
+        from (select u.*, u.attempted_ms is not null as made,
+                     to_timestamp(u.due_ms / 1000)::timestamptz(3) as claimed_due_at
+                from unnest(organization_ids, webhook_ids, created_ms, ids, has_rows, due_ms, statuses, tries, waits_ms,
                             attempted_ms, http_statuses, errors, durations_ms, responses, evidences) as u (
-                       organization_id, webhook_id, created_ms, id, has_row, status, attempts, wait_ms,
+                       organization_id, webhook_id, created_ms, id, has_row, due_ms, status, attempts, wait_ms,
                        attempted_ms, http_status, error, duration_ms, response, evidence)
                where u.has_row) o
        where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
@@ -119,6 +124,8 @@ begin
          -- Written so that the planner expects most rows to match, as they do, and uses the primary key.
          and case when d.status = 'pending' then d.leased_by = node else false end
          and d.attempts = case when o.made then o.attempts - 1 else o.attempts end
+         -- Without an attempt, `attempts` stays the same, and this node may have claimed the delivery again since.
+         and case when o.made then true else d.due_at = o.claimed_due_at end
       returning d.id
     )
     select array_agg(id) filter (where listed) into updated from settled;

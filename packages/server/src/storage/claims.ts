@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
-import { type Room, roomValues } from './room.js';
+import type { Room } from './room.js';
 
 export interface ClaimBounds {
   webhooksMax: number;
@@ -36,6 +36,7 @@ interface ClaimRow {
   subject_type: string;
   subject_id: string;
   payload: string | null;
+  due_at: Date | null;
   head: string | null;
   first: number;
   more: string[];
@@ -46,8 +47,15 @@ interface ClaimRow {
 export async function claim(database: Queryable, room: Room, bounds: ClaimBounds): Promise<Claimed> {
   const { rows } = await database.query<ClaimRow>({
     name: 'claim',
-    text: 'select * from posthorn.claim($1, $2, $3, $4, $5, $6, $7)',
-    values: [...roomValues(room), bounds.webhooksMax, bounds.bytesMax],
+    text: 'select * from posthorn.claim($1, $2, $3, $4, $5, $6)',
+    values: [
+      room.node,
+      room.webhooks.size > 0 ? JSON.stringify(Object.fromEntries(room.webhooks)) : null,
+      room.each,
+      room.total,
+      bounds.webhooksMax,
+      bounds.bytesMax,
+    ],
     leases: true,
     ...(bounds.limitMs !== undefined && { limitMs: bounds.limitMs }),
     ...(bounds.signal && { signal: bounds.signal }),
@@ -76,6 +84,7 @@ function leasedOf(row: ClaimRow, deliveryId: string, groups: Map<string, OpenGro
     subject: { type: row.subject_type, id: row.subject_id },
     payload: row.payload,
     traceparent: undefined,
+    due_at: row.due_at ?? undefined,
     group: row.head === null ? undefined : groupOf(row, row.head, groups),
   };
 }

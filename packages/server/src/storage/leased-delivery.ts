@@ -31,6 +31,11 @@ export interface LeasedDelivery {
   payload: string | null;
   /** The trace of the recording, if this node recorded the event and tracing is on. It is not stored. */
   traceparent?: string | undefined;
+  /**
+   * When its row was due. Undefined if the delivery has no row of its own yet. It tells this lease from others: it
+   * changes whenever the delivery goes back to waiting, and never while the delivery is leased.
+   */
+  due_at?: Date | undefined;
   /** Undefined if the delivery has its own row. */
   group: OpenGroup | undefined;
 }

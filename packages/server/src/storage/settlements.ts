@@ -115,7 +115,7 @@ export async function settle(
     text: `
   select written, failing
     from posthorn.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`,
+                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`,
     values: [
       node,
       options.listed,
@@ -129,6 +129,7 @@ export async function settle(
       // Stored so that a later claim can limit the total size of its payloads.
       column(({ status, delivery }) => (status === 'pending' ? bytesOf(delivery.payload) : null)),
       column(({ delivery }) => (delivery.group ? null : 'true')),
+      column(({ delivery }) => delivery.due_at?.getTime()),
       column((one) => one.status),
       column((one) => one.attempts),
       column((one) => one.wait_ms),

@@ -67,7 +67,7 @@ function counting(database: Database, isRefused = (_total: number) => false) {
   const counted = {
     query: (statement: Statement) => {
       if (statement.name !== 'claim') return database.query(statement);
-      const total = Number(statement.values?.[4]);
+      const total = Number(statement.values?.[3]);
       totals.push(total);
       limitsMs.push(statement.limitMs);
       if (isRefused(total)) return Promise.reject(new Error('too much to read'));

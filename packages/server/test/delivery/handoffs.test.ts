@@ -225,7 +225,8 @@ describe('a first attempt from a hand-off', () => {
       expect(row).toMatchObject({ attempts: 1, http_status: 500, leased_by: null, bytes });
 
     const { deliveries } = await claimFor(database, node);
-    expect(deliveries).toEqual([{ ...due!, attempts: 1, group: undefined }]);
+    const { due_at } = pending.find(({ id }) => id === due!.delivery_id)!;
+    expect(deliveries).toEqual([{ ...due!, attempts: 1, due_at, group: undefined }]);
     expect(await settleFor(database, node, deliveries.map(succeeded))).toEqual([due!.delivery_id]);
     const { rows } = await database.query<{ attempts: number; status: string; earlier: unknown[] }>({
       text: 'select attempts, status, earlier_attempts as earlier from posthorn.deliveries where id = $1',

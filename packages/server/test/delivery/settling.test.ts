@@ -409,6 +409,22 @@ describe('outcomes whose response was lost', () => {
     expect(await settleFor(database, node, [succeeded(third)])).toEqual([third.delivery_id]);
     expect(await deliveryRows(database)).toMatchObject([{ attempts: 3, status: 'success' }]);
   });
+
+  test('of a delivery that was set aside do not end the lease of the same node that has claimed it again', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 1);
+    await settleFor(database, node, [failedOnce(leased[0]!, -1_000)]);
+    const first = (await claimFor(database, node)).deliveries[0]!;
+    expect(await settleUnheard(database, node, [setAside(first, -1)])).toEqual([first.delivery_id]);
+    const second = (await claimFor(database, node)).deliveries[0]!;
+    expect(second.delivery_id).toBe(first.delivery_id);
+    // The attempt is in flight when the node writes the lost outcome again.
+    expect(await settleFor(database, node, [setAside(first, -1)])).toEqual([]);
+    expect(await deliveryRows(database)).toMatchObject([{ attempts: 1, status: 'pending', leased_by: node }]);
+    expect((await claimFor(database, await registerNode(database, 60_000))).deliveries).toEqual([]);
+    expect(await settleFor(database, node, [succeeded(second)])).toEqual([second.delivery_id]);
+    expect(await deliveryRows(database)).toMatchObject([{ attempts: 2, status: 'success' }]);
+  });
 });
 
 describe('an outcome', () => {
