@@ -5,21 +5,23 @@
 -- are finished. The remaining parameters are the health of the webhooks (see HealthReport).
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
--- lost and the call is repeated, skips the outcomes that were already written: of deliveries that have a row, those whose
--- number of attempts or, without an attempt, whose `due_at` has changed since the claim. Returns the ids that it wrote, if
--- `listed`, and the webhooks that have had only failures since `failing_since_ms` or earlier. If another transaction has
--- locked a webhook with a pending outcome, writes nothing, and the detail of the error lists these webhooks.
+-- lost and the call is repeated, skips the outcomes that were already written: of deliveries that have a row, those
+-- whose number of attempts or, without an attempt, whose `due_at` has changed since the claim. If another transaction
+-- has locked a webhook with a pending outcome, writes nothing, and the detail of the error lists these webhooks.
+--
+-- Returns the ids that it wrote, if `listed`; the webhooks that have had only failures since `failing_since_ms` or
+-- earlier; and the webhooks whose health is `unreported`, because another transaction has locked it.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
-  sizes int[], has_rows boolean[], due_ms float8[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
-  http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
+  sizes int[], has_rows boolean[], due_ms float8[], statuses text[], tries int[], waits_ms float8[],
+  attempted_ms float8[], http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
   done_handoffs text[],
   done_organization_ids text[], done_webhook_ids text[], done_ms float8[], done_heads text[], done_firsts int[],
   health_organization_ids text[], health_webhook_ids text[], last_ms float8[], last_statuses text[],
   successes boolean[], first_failure_ms float8[], last_failure_ms float8[]
 )
-returns table (written text[], failing json)
+returns table (written text[], failing json, unreported text[])
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
@@ -31,6 +33,7 @@ declare
   updated  text[];
   failed   json;
   locked   text;
+  skipped  text[];
   again    boolean := false;
 begin
   -- A node is declared dead by deleting its row. This lock prevents that until the transaction ends.
@@ -142,7 +145,19 @@ begin
   end if;
 
   if health_webhook_ids is not null then
-    with reported as (
+    -- Does not wait for health that another transaction has locked, for example one that deletes the webhook: that
+    -- would delay the outcomes of all other webhooks.
+    with reports as materialized (
+      select u.organization_id, u.webhook_id, to_timestamp(u.last_ms / 1000)::timestamptz(3) as last_at,
+             u.last_status, u.success, to_timestamp(u.first_failure_ms / 1000) as first_failure_at,
+             to_timestamp(u.last_failure_ms / 1000) as last_failure_at,
+             (select h.webhook_id from posthorn.webhook_health h
+               where h.organization_id = u.organization_id and h.webhook_id = u.webhook_id
+                 for no key update skip locked) is not null as free
+        from unnest(health_organization_ids, health_webhook_ids, last_ms, last_statuses, successes,
+                    first_failure_ms, last_failure_ms) as u (
+               organization_id, webhook_id, last_ms, last_status, success, first_failure_ms, last_failure_ms)
+    ), reported as (
       update posthorn.webhook_health h
          set last_delivery_status = case when h.last_delivery_at > r.last_at then h.last_delivery_status
                                          else r.last_status end,
@@ -151,23 +166,23 @@ begin
                                   else coalesce(h.failing_since, r.first_failure_at) end,
              last_failure_at = case when r.success then r.last_failure_at
                                     else greatest(h.last_failure_at, r.last_failure_at) end
-        from (select u.organization_id, u.webhook_id, to_timestamp(u.last_ms / 1000)::timestamptz(3) as last_at,
-                     u.last_status, u.success, to_timestamp(u.first_failure_ms / 1000) as first_failure_at,
-                     to_timestamp(u.last_failure_ms / 1000) as last_failure_at
-                from unnest(health_organization_ids, health_webhook_ids, last_ms, last_statuses, successes,
-                            first_failure_ms, last_failure_ms) as u (
-                       organization_id, webhook_id, last_ms, last_status, success, first_failure_ms,
-                       last_failure_ms)) r
-       where h.organization_id = r.organization_id and h.webhook_id = r.webhook_id
+        from reports r
+       where r.free and h.organization_id = r.organization_id and h.webhook_id = r.webhook_id
       returning h.organization_id, h.webhook_id, h.failing_since, h.last_failure_at
     )
-    select json_agg(json_build_object(
-             'organization_id', r.organization_id, 'id', r.webhook_id,
-             'failing_since_ms', posthorn.epoch_ms(r.failing_since),
-             'last_failure_ms', posthorn.epoch_ms(r.last_failure_at)))
-      into failed
-      from reported r
-     where r.failing_since <= to_timestamp(failing_since_ms / 1000);
+    select (select json_agg(json_build_object(
+                     'organization_id', f.organization_id, 'id', f.webhook_id,
+                     'failing_since_ms', posthorn.epoch_ms(f.failing_since),
+                     'last_failure_ms', posthorn.epoch_ms(f.last_failure_at)))
+              from reported f
+             where f.failing_since <= to_timestamp(failing_since_ms / 1000)),
+           -- The health of a webhook that was deleted is gone, and needs no report.
+           (select array_agg(r.webhook_id)
+              from reports r
+             where not r.free
+               and (select h.webhook_id from posthorn.webhook_health h
+                     where h.organization_id = r.organization_id and h.webhook_id = r.webhook_id) is not null)
+      into failed, skipped;
   end if;
 
   -- Ends or holds the deliveries of webhooks that are no longer active.
@@ -179,6 +194,6 @@ begin
                 and (select w.status from posthorn.webhooks w
                       where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active') i;
   end if;
-  return query select inserted || updated, failed;
+  return query select inserted || updated, failed, skipped;
 end
 $$;

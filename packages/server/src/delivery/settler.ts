@@ -13,6 +13,7 @@ import {
   countSettled,
   type FailingWebhook,
   lockedWebhooks,
+  type Settled,
   type Settlement,
   settle,
 } from '../storage/settlements.js';
@@ -66,6 +67,8 @@ export class Settler {
   /** Deliveries that are given back. They wait for all outcomes, which a crash would repeat. */
   #givenBack: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** Whether the timer was set only to write health. Outcomes do not wait for it. */
+  #isForHealth = false;
   /** Outcomes of webhooks that another transaction has locked. They wait apart, so that no others wait with them. */
   #locked: Entry[] = [];
   #lockedTimer: NodeJS.Timeout | undefined;
@@ -118,12 +121,12 @@ export class Settler {
       if (this.#entries.length + this.#givenBack.length === 0) this.#tryLocked();
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      const isWritten = await (this.#flushing ?? this.#flush());
+      const continues = await (this.#flushing ?? this.#flush());
       const leftMs = deadlineMs - performance.now();
       if (leftMs < 0) return;
-      waitMs = isWritten ? limits.gatherMs : Math.min(waitMs * 2, limits.settleAgainMs, leftMs);
+      waitMs = continues ? limits.gatherMs : Math.min(waitMs * 2, limits.settleAgainMs, leftMs);
       // The database may keep refusing an outcome, so pause before the next try.
-      if (!isWritten) await new Promise((waited) => setTimeout(waited, waitMs));
+      if (!continues) await new Promise((waited) => setTimeout(waited, waitMs));
     }
   }
 
@@ -142,25 +145,28 @@ export class Settler {
     );
   }
 
-  #flushIn(ms: number): void {
+  #flushIn(ms: number, isForHealth = false): void {
     if (this.#flushing) return;
-    if (ms === 0) clearTimeout(this.#timer);
+    if (ms === 0 || this.#isForHealth) clearTimeout(this.#timer);
     else if (this.#timer) return;
+    this.#isForHealth = isForHealth;
     this.#timer = setTimeout(() => void this.#flush(), ms);
   }
 
-  /** Writes the next batch. Returns whether that succeeded. */
+  /** Writes the next batch. Returns whether to continue at once: not if it failed, or only locked health is left. */
   #flush(): Promise<boolean> {
     this.#timer = undefined;
     if (this.#flushing) return this.#flushing;
     const batch = this.#take();
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
-      () => {
+      (unreported) => {
+        // Only these wait for the transaction that has locked their health. A success that is lost could disable them.
+        this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
         const unlocked = batch.filter(({ wasLocked }) => wasLocked);
         if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
         this.#flushed(limits.gatherMs);
-        return true;
+        return unreported.size === 0 || this.#entries.length + this.#givenBack.length > 0;
       },
       (error: Error) => {
         this.health.putBack(reports);
@@ -192,7 +198,7 @@ export class Settler {
     const waiting = this.#entries.length + this.#givenBack.length;
     const isFull = waiting >= limits.settleOutcomes && againMs === limits.gatherMs;
     if (waiting > 0) this.#flushIn(isFull ? 0 : againMs);
-    else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
+    else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs, true);
   }
 
   /** Keeps the outcomes of locked webhooks until the next try. Most changes to a webhook are committed by then. */
@@ -240,16 +246,20 @@ export class Settler {
     else this.#entries.unshift(...batch);
   }
 
-  async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
+  /** Writes outcomes and health. Returns the webhooks whose health is locked, and was not written. */
+  async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<ReadonlySet<string>> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);
     const hasEvents = batch.some(({ event, gone }) => event || gone);
     const write = (client: Queryable) => this.#settle(client, batch, settlements, reports, hasEvents);
-    const { failing, ...written } = await (hasEvents ? database.transaction(write) : write(database));
+    const { failing, unreported, ...written } = await (hasEvents
+      ? database.transaction(write)
+      : write(database));
     countSettled(settlements);
     for (const entry of batch) this.#count(entry, -1);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
+    return unreported;
   }
 
   /** Writes outcomes and health, disables webhooks that are gone, and records the resulting events. */
@@ -259,13 +269,14 @@ export class Settler {
     settlements: readonly Settlement[],
     reports: readonly HealthReport[],
     listed: boolean,
-  ): Promise<Written & { failing: readonly FailingWebhook[] }> {
+  ): Promise<Written & Omit<Settled, 'written'>> {
     // Lock the webhooks before writing their health: every transaction takes these locks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
     const failingSinceMs = this.#options.now() - failingMsMax;
     const node = batch[0]?.node ?? this.#node;
-    const { written, failing } = await settle(client, node, settlements, reports, { listed, failingSinceMs });
+    const options = { listed, failingSinceMs };
+    const { written, ...health } = await settle(client, node, settlements, reports, options);
     const disabled: WebhookKey[] = [];
     const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of batch) {
@@ -278,7 +289,7 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { outcomes: batch.length, disabled, recorded, failing };
+    return { outcomes: batch.length, disabled, recorded, ...health };
   }
 
   /** Disables a webhook whose attempts have all failed for days. */

@@ -49,8 +49,7 @@ export class HealthReports {
       this.#reports.delete(id);
       this.#reported.set(id, { atMs: nowMs, status });
     }
-    // Every node locks webhooks in the same order, so that no two nodes deadlock.
-    return taken.sort((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
+    return taken;
   }
 
   /** Puts back reports that could not be written. */

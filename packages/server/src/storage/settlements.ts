@@ -83,6 +83,8 @@ export interface SettleOptions {
 export interface Settled {
   written: ReadonlySet<string>;
   failing: readonly FailingWebhook[];
+  /** The webhooks whose reports were not written, because another transaction has locked their health. */
+  unreported: ReadonlySet<string>;
 }
 
 /**
@@ -110,10 +112,14 @@ export async function settle(
     arrayText(reports, read);
   const done = finishedBy(settlements);
   const backlogRows = done.flatMap(({ head, backlogKey }) => (backlogKey ? [{ head, ...backlogKey }] : []));
-  const { rows } = await database.query<{ written: string[] | null; failing: string | null }>({
+  const { rows } = await database.query<{
+    written: string[] | null;
+    failing: string | null;
+    unreported: string[] | null;
+  }>({
     name: 'settle',
     text: `
-  select written, failing
+  select written, failing, unreported
     from posthorn.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
                          $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`,
     values: [
@@ -154,10 +160,11 @@ export async function settle(
       health((report) => report.last_failure_at?.getTime()),
     ],
   });
-  const { written, failing } = rows[0] ?? {};
+  const { written, failing, unreported } = rows[0] ?? {};
   return {
     written: new Set(written ?? []),
     failing: failing ? (JSON.parse(failing) as FailingWebhook[]) : [],
+    unreported: new Set(unreported ?? []),
   };
 }
 

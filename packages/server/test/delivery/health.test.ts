@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
@@ -17,8 +18,11 @@ import {
   leasedDelivery,
   recordFor,
   subscribe,
+  succeeded,
   withNode,
 } from '../support/deliveries.js';
+import { setLimits } from '../support/limits.js';
+import { eventually } from '../support/tenant.js';
 
 const hourMs = 3_600_000;
 const success: Outcome = {
@@ -81,12 +85,6 @@ describe('what a node reports about a webhook', () => {
     expect(book.isEmpty).toBe(false);
     expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs - 1))).toEqual([]);
     expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs))).toEqual(['WHK-0', 'WHK-2']);
-  });
-
-  test('is ordered by id, so that two nodes cannot deadlock', () => {
-    const book = new HealthReports(limits);
-    for (const n of [4, 1, 3, 0, 2]) book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), success, at(n));
-    expect(idsOf(book.take(1, 0))).toEqual(['WHK-0', 'WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']);
   });
 
   test('is reported again, with later results, if it could not be written', () => {
@@ -200,11 +198,13 @@ describe('the health of a webhook in the database', () => {
 });
 
 describe('a settler', () => {
-  /** Refuses to write as often as the test says. */
+  /** Counts what is written, and refuses to write as often as the test says. */
   class RefusingDatabase extends Database {
     refusals = 0;
+    settlements = 0;
 
     override query<Row extends object>(statement: Statement) {
+      if (statement.name === 'settle') this.settlements += 1;
       if (statement.name === 'settle' && this.refusals > 0) {
         this.refusals -= 1;
         return Promise.reject(new Error('refused'));
@@ -229,7 +229,7 @@ describe('a settler', () => {
       settler.add({ node, settlement: failedOnce(leased[0]!, hourMs) });
       await settler.drain(performance.now() + 20_000);
     };
-    return { database, refusing, node, settler, written, fail };
+    return { database, url, refusing, node, settler, written, fail };
   }
 
   test('writes the health of a webhook in the transaction that writes the outcome', async () => {
@@ -289,5 +289,78 @@ describe('a settler', () => {
     expect(written.flatMap(({ disabled }) => disabled)).toEqual([]);
     await fail(-6 * dayMs + 12 * hourMs);
     expect(written.flatMap(({ disabled }) => disabled)).toHaveLength(1);
+  });
+
+  describe('while another transaction deletes a webhook', () => {
+    async function withLock() {
+      const one = await prepared();
+      const { database, url, node, fail } = one;
+      await fail(-4 * dayMs);
+      await subscribe(database, { id: 'WHK-2' });
+      const { leased } = await recordFor(database, node, 1);
+      const holder = new pg.Client({ connectionString: url });
+      await holder.connect();
+      onTestFinished(() => holder.end());
+      await holder.query("begin; delete from posthorn.webhooks where id = 'WHK-1'");
+      return { ...one, leased, holder };
+    }
+
+    test('writes all outcomes and the health of others, and the health of the webhook when it can', async () => {
+      const { database, node, settler, leased, holder } = await withLock();
+      for (const delivery of leased) {
+        settler.health.note(delivery, success, at(-2));
+        settler.add({ node, settlement: succeeded(delivery) });
+      }
+      await eventually(
+        () => deliveryRows(database),
+        (rows) => rows.filter(({ status }) => status === 'success').length === 2,
+      );
+      expect(await healthOf(database, 'WHK-2')).toMatchObject({ last_delivery_status: 'success' });
+      expect(await healthOf(database)).toMatchObject({ last_delivery_status: 'failed' });
+      // Without the success, the webhook would seem to fail for 4 days.
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, at(-1));
+      await holder.query('rollback');
+      await settler.drain(performance.now() + 20_000);
+      expect(await healthOf(database)).toMatchObject({ last_delivery_at: at(-1), failing_since: at(-1) });
+    });
+
+    test('writes later outcomes as soon as usual', async () => {
+      setLimits({ healthEveryMs: 3_600_000 });
+      const { database, node, settler, leased } = await withLock();
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
+      for (const [index, delivery] of leased.entries()) {
+        settler.add({ node, settlement: succeeded(delivery) });
+        await eventually(
+          () => deliveryRows(database),
+          (rows) => rows.length === index + 2,
+        );
+      }
+    });
+
+    test('forgets its health when it is deleted', async () => {
+      const { database, node, settler, leased, holder } = await withLock();
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
+      for (const delivery of leased) settler.add({ node, settlement: succeeded(delivery) });
+      await eventually(
+        () => deliveryRows(database),
+        (rows) => rows.length === 3,
+      );
+      expect(settler.health.isEmpty).toBe(false);
+      await holder.query('commit');
+      await settler.drain(performance.now() + 20_000);
+      expect(settler.health.isEmpty).toBe(true);
+    });
+
+    test('tries a few times when it stops', async () => {
+      const { database, refusing, node, settler, leased } = await withLock();
+      refusing.settlements = 0;
+      for (const delivery of leased) {
+        settler.health.note(delivery, success, at(0));
+        settler.add({ node, settlement: succeeded(delivery) });
+      }
+      await settler.stop(performance.now() + 500);
+      expect(refusing.settlements).toBeLessThan(10);
+      expect((await deliveryRows(database)).filter(({ status }) => status === 'success')).toHaveLength(2);
+    });
   });
 });
