@@ -2,24 +2,25 @@
 -- one; an existing row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
 -- after `waits_ms`, measured by the database's clock, which claims also use. If `attempted_ms` is null, no attempt was
 -- made, and the number in `tries` has not changed. The `done_*` parameters list the hand-offs and backlog rows that
--- are finished. The remaining parameters are the health of the webhooks (see HealthReport).
+-- are finished. The remaining parameters are the health of the webhooks (see HealthReport). Failures are given by their
+-- age, not by their time: a webhook must not be disabled because the clock of a node is wrong.
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
 -- lost and the call is repeated, skips the outcomes that were already written: of deliveries that have a row, those
 -- whose number of attempts or, without an attempt, whose `due_at` has changed since the claim. If another transaction
 -- has locked a webhook with a pending outcome, writes nothing, and the detail of the error lists these webhooks.
 --
--- Returns the ids that it wrote, if `listed`; the webhooks that have had only failures since `failing_since_ms` or
--- earlier; and the webhooks whose health is `unreported`, because another transaction has locked it.
+-- Returns the ids that it wrote, if `listed`; the webhooks that have had only failures for at least `failing_ms`; and
+-- the webhooks whose health is `unreported`, because another transaction has locked it.
 create or replace function posthorn.settle(
-  node int, listed boolean, failing_since_ms float8,
+  node int, listed boolean, failing_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
   sizes int[], has_rows boolean[], due_ms float8[], statuses text[], tries int[], waits_ms float8[],
   attempted_ms float8[], http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
   done_handoffs text[],
   done_organization_ids text[], done_webhook_ids text[], done_ms float8[], done_heads text[], done_firsts int[],
   health_organization_ids text[], health_webhook_ids text[], last_ms float8[], last_statuses text[],
-  successes boolean[], first_failure_ms float8[], last_failure_ms float8[]
+  successes boolean[], first_failure_ages_ms float8[], last_failure_ages_ms float8[]
 )
 returns table (written text[], failing json, unreported text[])
 language plpgsql
@@ -29,6 +30,7 @@ set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_merg
 set lock_timeout = '1s'
 as $$
 declare
+  now_at   timestamptz := clock_timestamp();
   inserted text[];
   updated  text[];
   failed   json;
@@ -149,14 +151,15 @@ begin
     -- would delay the outcomes of all other webhooks.
     with reports as materialized (
       select u.organization_id, u.webhook_id, to_timestamp(u.last_ms / 1000)::timestamptz(3) as last_at,
-             u.last_status, u.success, to_timestamp(u.first_failure_ms / 1000) as first_failure_at,
-             to_timestamp(u.last_failure_ms / 1000) as last_failure_at,
+             u.last_status, u.success,
+             now_at - u.first_failure_age_ms * interval '1 millisecond' as first_failure_at,
+             now_at - u.last_failure_age_ms * interval '1 millisecond' as last_failure_at,
              (select h.webhook_id from posthorn.webhook_health h
                where h.organization_id = u.organization_id and h.webhook_id = u.webhook_id
                  for no key update skip locked) is not null as free
         from unnest(health_organization_ids, health_webhook_ids, last_ms, last_statuses, successes,
-                    first_failure_ms, last_failure_ms) as u (
-               organization_id, webhook_id, last_ms, last_status, success, first_failure_ms, last_failure_ms)
+                    first_failure_ages_ms, last_failure_ages_ms) as u (
+               organization_id, webhook_id, last_ms, last_status, success, first_failure_age_ms, last_failure_age_ms)
     ), reported as (
       update posthorn.webhook_health h
          set last_delivery_status = case when h.last_delivery_at > r.last_at then h.last_delivery_status
@@ -173,9 +176,10 @@ begin
     select (select json_agg(json_build_object(
                      'organization_id', f.organization_id, 'id', f.webhook_id,
                      'failing_since_ms', posthorn.epoch_ms(f.failing_since),
-                     'last_failure_ms', posthorn.epoch_ms(f.last_failure_at)))
+                     'last_failure_ms', posthorn.epoch_ms(f.last_failure_at),
+                     'now_ms', posthorn.epoch_ms(now_at)))
               from reported f
-             where f.failing_since <= to_timestamp(failing_since_ms / 1000)),
+             where f.failing_since <= now_at - failing_ms * interval '1 millisecond'),
            -- The health of a webhook that was deleted is gone, and needs no report.
            (select array_agg(r.webhook_id)
               from reports r

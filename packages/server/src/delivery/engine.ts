@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
+import type { Began } from '../domain/health.js';
 import { deliveryFailed } from '../domain/service-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
 import type { WebhookDirectory, WebhookState } from '../sending/directory.js';
@@ -62,7 +63,7 @@ export class DeliveryEngine {
   #whenIdle: (() => void) | undefined;
 
   constructor(options: EngineOptions) {
-    const { database, logger, timeoutMs, target, listenLogger, sender } = options;
+    const { database, logger, timeoutMs, target, listenLogger } = options;
     this.#options = options;
     this.#lease = new NodeLease({ database, logger, attemptMs: timeoutMs }, (change) =>
       this.#leaseChanged(change),
@@ -70,7 +71,6 @@ export class DeliveryEngine {
     this.#settler = new Settler({
       database,
       logger,
-      now: sender.now,
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
       onGivenBack: (delivery, sign) => this.#lanes.countGivenBack(delivery, sign),
@@ -172,29 +172,28 @@ export class DeliveryEngine {
     }
     const { target } = webhook;
     this.#lanes.limit(turn, target.rateLimit);
-    const attemptedAt = new Date(sender.now());
-    const startedMs = performance.now();
+    const began: Began = { at: new Date(sender.now()), monotonicMs: performance.now() };
     // The webhook may be deleted, disabled or changed while the connection opens.
     const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
     const span = sender.tracer?.attempt(delivery);
     const sent = span ? { ...message, traceparent: span.traceparent } : message;
     const ended = await attempt(sender, target, sent, timeoutMs, mayStart);
-    const tookMs = performance.now() - startedMs;
+    const tookMs = performance.now() - began.monotonicMs;
     // Too late: most likely, our own shutdown has closed the connection. The outcome can no longer be written.
     const outcome: Outcome | Withheld = this.#settler.isStopped
       ? { kind: 'withheld', reason: 'shutdown' }
       : ended;
     span?.end(outcome);
     if (outcome.kind === 'withheld') return this.#wait(delivery, node, outcome.reason);
-    this.#judge(delivery, node, outcome, attemptedAt, target);
+    this.#judge(delivery, node, outcome, began, target);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 
-  #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, attemptedAt: Date, target: Target): void {
+  #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, began: Began, target: Target): void {
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    this.#settler.health.note(delivery, outcome, attemptedAt);
-    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt, target.url) };
+    this.#settler.health.note(delivery, outcome, began);
+    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
     this.#settler.add(entry);

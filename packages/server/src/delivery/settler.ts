@@ -48,7 +48,6 @@ export interface Written {
 export interface SettlerOptions {
   database: Database;
   logger: Logger;
-  now: () => number;
   room: () => Room;
   onWritten: (written: Written) => void;
   /** Called when a delivery is given back (1), and when that is written (-1). It is in memory in between. */
@@ -273,9 +272,8 @@ export class Settler {
     // Lock the webhooks before writing their health: every transaction takes these locks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
-    const failingSinceMs = this.#options.now() - failingMsMax;
     const node = batch[0]?.node ?? this.#node;
-    const options = { listed, failingSinceMs };
+    const options = { listed, failingMs: failingMsMax };
     const { written, ...health } = await settle(client, node, settlements, reports, options);
     const disabled: WebhookKey[] = [];
     const events: ServiceEvent[] = [];
@@ -294,8 +292,8 @@ export class Settler {
 
   /** Disables a webhook whose attempts have all failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
-    const { database, logger, now, room, onWritten } = this.#options;
-    if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
+    const { database, logger, room, onWritten } = this.#options;
+    if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, webhook.now_ms)) return;
     try {
       const recorded = await database.transaction(async (client) => {
         await lockWebhooks(client, [webhook]);

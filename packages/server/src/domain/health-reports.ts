@@ -1,5 +1,5 @@
 import type { Outcome } from './delivery.js';
-import { type HealthReport, joinReports, reportWith } from './health.js';
+import { type Began, type HealthReport, joinReports, reportWith } from './health.js';
 
 export interface HealthReportsLimits {
   /** A batch with fewer outcomes than this reports the health of all its webhooks. */
@@ -25,9 +25,9 @@ export class HealthReports {
     return this.#reports.size === 0;
   }
 
-  note(delivery: Parameters<typeof reportWith>[1], outcome: Outcome, at: Date): void {
+  note(delivery: Parameters<typeof reportWith>[1], outcome: Outcome, began: Began): void {
     const { webhook_id: id } = delivery;
-    this.#reports.set(id, reportWith(this.#reports.get(id), delivery, outcome, at));
+    this.#reports.set(id, reportWith(this.#reports.get(id), delivery, outcome, began));
   }
 
   /**

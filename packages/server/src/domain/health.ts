@@ -1,5 +1,12 @@
 import { isDelivered, type Outcome } from './delivery.js';
 
+/** When an attempt began, by two clocks. */
+export interface Began {
+  at: Date;
+  /** By a clock that never jumps, unlike that of the machine. */
+  monotonicMs: number;
+}
+
 /** The results of several attempts for one webhook. */
 export interface HealthReport {
   organization_id: string;
@@ -7,9 +14,9 @@ export interface HealthReport {
   last_at: Date;
   last_status: 'success' | 'failed';
   succeeded: boolean;
-  /** The first and the last failure since the last success. */
-  first_failure_at: Date | null;
-  last_failure_at: Date | null;
+  /** The first and the last failure since the last success, by the monotonic clock. */
+  first_failure_ms: number | null;
+  last_failure_ms: number | null;
 }
 
 /** Returns the report with one more attempt added. */
@@ -17,7 +24,7 @@ export function reportWith(
   report: HealthReport | undefined,
   webhook: { organization_id: string; webhook_id: string },
   outcome: Outcome,
-  at: Date,
+  { at, monotonicMs }: Began,
 ): HealthReport {
   const { organization_id, webhook_id } = webhook;
   const isFine = isDelivered(outcome);
@@ -29,8 +36,8 @@ export function reportWith(
     last_at: isLatest ? at : report.last_at,
     last_status: isLatest ? (isFine ? 'success' : 'failed') : report.last_status,
     succeeded: isFine || (report?.succeeded ?? false),
-    first_failure_at: isFine ? null : (report?.first_failure_at ?? at),
-    last_failure_at: isFine ? null : at,
+    first_failure_ms: isFine ? null : (report?.first_failure_ms ?? monotonicMs),
+    last_failure_ms: isFine ? null : monotonicMs,
   };
 }
 
@@ -38,12 +45,12 @@ export function reportWith(
 export function joinReports(earlier: HealthReport, later: HealthReport): HealthReport {
   const { last_at, last_status } = earlier.last_at > later.last_at ? earlier : later;
   if (later.succeeded) return { ...later, last_at, last_status };
-  const { succeeded, first_failure_at } = earlier;
+  const { succeeded, first_failure_ms } = earlier;
   return {
     ...later,
     last_at,
     last_status,
     succeeded,
-    first_failure_at: first_failure_at ?? later.first_failure_at,
+    first_failure_ms: first_failure_ms ?? later.first_failure_ms,
   };
 }

@@ -71,13 +71,15 @@ export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settle
 export interface FailingWebhook extends WebhookKey {
   failing_since_ms: number;
   last_failure_ms: number;
+  /** The time of the report. All three are by the database's clock. */
+  now_ms: number;
 }
 
 export interface SettleOptions {
   /** Whether to return which deliveries were written. */
   listed: boolean;
-  /** Selects the webhooks to return: those that have had only failures since this time or earlier. */
-  failingSinceMs: number;
+  /** Selects the webhooks to return: those that have had only failures for at least this long. */
+  failingMs: number;
 }
 
 export interface Settled {
@@ -110,6 +112,8 @@ export async function settle(
     arrayText(settlements, read);
   const health = (read: (one: HealthReport) => number | string | null | undefined) =>
     arrayText(reports, read);
+  const nowMs = performance.now();
+  const age = (ms: number | null) => (ms === null ? null : nowMs - ms);
   const done = finishedBy(settlements);
   const backlogRows = done.flatMap(({ head, backlogKey }) => (backlogKey ? [{ head, ...backlogKey }] : []));
   const { rows } = await database.query<{
@@ -125,7 +129,7 @@ export async function settle(
     values: [
       node,
       options.listed,
-      options.failingSinceMs,
+      options.failingMs,
       column(({ delivery }) => delivery.organization_id),
       column(({ delivery }) => delivery.webhook_id),
       column(({ delivery }) => delivery.delivery_created_at.getTime()),
@@ -156,8 +160,8 @@ export async function settle(
       health((report) => report.last_at.getTime()),
       health((report) => report.last_status),
       health((report) => String(report.succeeded)),
-      health((report) => report.first_failure_at?.getTime()),
-      health((report) => report.last_failure_at?.getTime()),
+      health((report) => age(report.first_failure_ms)),
+      health((report) => age(report.last_failure_ms)),
     ],
   });
   const { written, failing, unreported } = rows[0] ?? {};

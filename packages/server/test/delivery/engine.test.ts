@@ -153,10 +153,9 @@ describe('a webhook that only fails', () => {
   const standing = (owner: Tenant, webhook: { id: string }) =>
     owner.data('GET', `/v1/webhooks/${webhook.id}`);
 
-  /** Records an event, sees it fail that many ms from now, and waits until the webhook shows it. */
-  async function failAt(owner: Tenant, webhook: { id: string }, offsetMs: number): Promise<Body> {
-    service.clock.offsetMs = offsetMs;
-    const from = Date.now() + offsetMs;
+  /** Records an event, and waits until the webhook shows its attempt. */
+  async function attempt(owner: Tenant, webhook: { id: string }): Promise<Body> {
+    const from = Date.now() + service.clock.offsetMs;
     await owner.record();
     return eventually(
       () => standing(owner, webhook),
@@ -164,15 +163,40 @@ describe('a webhook that only fails', () => {
     );
   }
 
+  /** Makes the failures of a webhook older. */
+  const age = (webhook: { id: string }, ms: number) =>
+    service.database.query({
+      text: `
+  update posthorn.webhook_health
+     set failing_since = failing_since - $2 * interval '1 millisecond',
+         last_failure_at = last_failure_at - $2 * interval '1 millisecond'
+   where webhook_id = $1`,
+      values: [webhook.id, ms],
+    });
+
+  /** Returns for how many days a webhook has failed, by the clock of the database, and the span of its failures. */
+  async function failingDays(webhook: { id: string }): Promise<{ days: number; span: number }> {
+    const { rows } = await service.database.query<{ days: number; span: number }>({
+      text: `
+  select extract(epoch from clock_timestamp() - failing_since)::float8 / 86400 as days,
+         extract(epoch from last_failure_at - failing_since)::float8 / 86400 as span
+    from posthorn.webhook_health where webhook_id = $1`,
+      values: [webhook.id],
+    });
+    return rows[0]!;
+  }
+
   test('is disabled as failing after 5 days without a success, and webhook.disabled reports it', async () => {
     const owner = await newTenant(service);
     const { webhook } = await owner.connect(waitsForAnHour);
-    expect(await failAt(owner, webhook, 0)).toMatchObject({
+    expect(await attempt(owner, webhook)).toMatchObject({
       status: 'active',
       last_delivery_status: 'failed',
     });
-    expect(await failAt(owner, webhook, 5 * dayMs - 10 * minuteMs)).toMatchObject({ status: 'active' });
-    await failAt(owner, webhook, 5 * dayMs + minuteMs);
+    await age(webhook, 5 * dayMs - 10 * minuteMs);
+    expect(await attempt(owner, webhook)).toMatchObject({ status: 'active' });
+    await age(webhook, 11 * minuteMs);
+    await attempt(owner, webhook);
     await eventually(
       () => standing(owner, webhook),
       ({ status, disabled_reason: reason }) => status === 'disabled' && reason === 'failing',
@@ -193,20 +217,33 @@ describe('a webhook that only fails', () => {
   test('is not disabled if it succeeded once in the meantime', async () => {
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect(waitsForAnHour);
-    await failAt(owner, webhook, 0);
+    await attempt(owner, webhook);
+    await age(webhook, 3 * dayMs);
     receiver.onDelivery = 200;
-    expect(await failAt(owner, webhook, 3 * dayMs)).toMatchObject({ last_delivery_status: 'success' });
+    expect(await attempt(owner, webhook)).toMatchObject({ last_delivery_status: 'success' });
     receiver.onDelivery = waitsForAnHour;
-    await failAt(owner, webhook, 4 * dayMs);
-    expect(await failAt(owner, webhook, 6 * dayMs)).toMatchObject({ status: 'active' });
-    const { rows } = await service.database.query<{ days: number }>({
-      text: `
-  select extract(epoch from last_failure_at - failing_since)::float8 / 86400 as days
-    from posthorn.webhook_health where webhook_id = $1`,
-      values: [webhook.id],
-    });
-    expect(rows[0]?.days).toBeCloseTo(2, 1);
+    await attempt(owner, webhook);
+    await age(webhook, 2 * dayMs);
+    expect(await attempt(owner, webhook)).toMatchObject({ status: 'active' });
+    expect((await failingDays(webhook)).span).toBeCloseTo(2, 1);
   });
+
+  test.each([-6 * dayMs, 6 * dayMs])(
+    'is not disabled because the clock of the node was wrong by %d ms at first',
+    async (offsetMs) => {
+      const owner = await newTenant(service);
+      const { webhook } = await owner.connect(waitsForAnHour);
+      service.clock.offsetMs = offsetMs;
+      await attempt(owner, webhook);
+      service.clock.offsetMs = 0;
+      await owner.record();
+      await owner.settled(webhook, 2, ({ attempts }) => attempts === 1);
+      const { days, span } = await failingDays(webhook);
+      expect(days).toBeCloseTo(0, 1);
+      expect(span).toBeCloseTo(0, 1);
+      expect(await standing(owner, webhook)).toMatchObject({ status: 'active' });
+    },
+  );
 });
 
 test('a webhook whose outcomes cannot be written because it is locked gets no more requests until they are, and others do', async () => {

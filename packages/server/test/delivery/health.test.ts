@@ -5,11 +5,11 @@ import { limits } from '../../src/delivery/limits.js';
 import { Settler, type Written } from '../../src/delivery/settler.js';
 import type { Outcome } from '../../src/domain/delivery.js';
 import { dayMs } from '../../src/domain/duration.js';
-import type { HealthReport } from '../../src/domain/health.js';
+import type { Began, HealthReport } from '../../src/domain/health.js';
 import { HealthReports } from '../../src/domain/health-reports.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
-import { settle } from '../../src/storage/settlements.js';
+import { type FailingWebhook, settle } from '../../src/storage/settlements.js';
 import { clearFailures, deleteWebhook } from '../../src/storage/webhooks.js';
 import {
   bury,
@@ -37,6 +37,10 @@ const success: Outcome = {
 };
 const failure: Outcome = { kind: 'no_response', error: 'reset', durationMs: 1 };
 const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms);
+/** So many ms from now by the monotonic clock, whatever that of the machine says. */
+const began = (ms: number): Began => ({ at: at(ms), monotonicMs: performance.now() + ms });
+const hoursAgo = (time: Date | null | undefined) =>
+  time ? Math.round(Math.abs(Date.now() - time.getTime()) / hourMs) : time;
 
 interface HealthRow {
   last_delivery_at: Date | null;
@@ -60,7 +64,7 @@ describe('what a node reports about a webhook', () => {
   function reported(webhooks: number): HealthReports {
     const book = new HealthReports(limits);
     for (let n = 0; n < webhooks; n += 1)
-      book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), failure, at(n));
+      book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), failure, { at: at(n), monotonicMs: n });
     expect(book.take(limits.healthOutcomes, 0)).toHaveLength(webhooks);
     return book;
   }
@@ -68,7 +72,7 @@ describe('what a node reports about a webhook', () => {
 
   test('is written at once with few outcomes, so that a webhook shows an attempt as soon as its deliveries do', () => {
     const book = reported(2);
-    book.note(leasedDelivery({ webhook_id: 'WHK-0' }), failure, at(10));
+    book.note(leasedDelivery({ webhook_id: 'WHK-0' }), failure, { at: at(10), monotonicMs: 10 });
     expect(idsOf(book.take(limits.healthOutcomes - 1, 1))).toEqual(['WHK-0']);
     expect(book.isEmpty).toBe(true);
   });
@@ -80,7 +84,7 @@ describe('what a node reports about a webhook', () => {
       ['WHK-1', success],
       ['WHK-2', failure],
     ] as const)
-      book.note(leasedDelivery({ webhook_id: id }), outcome, at(10));
+      book.note(leasedDelivery({ webhook_id: id }), outcome, { at: at(10), monotonicMs: 10 });
     expect(idsOf(book.take(limits.healthOutcomes, 1))).toEqual(['WHK-1']);
     expect(book.isEmpty).toBe(false);
     expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs - 1))).toEqual([]);
@@ -91,26 +95,26 @@ describe('what a node reports about a webhook', () => {
     const book = new HealthReports(limits);
     const noted = (...outcomes: (readonly [Outcome, number])[]) => {
       for (const [outcome, ms] of outcomes)
-        book.note(leasedDelivery({ webhook_id: 'WHK-0' }), outcome, at(ms));
+        book.note(leasedDelivery({ webhook_id: 'WHK-0' }), outcome, { at: at(ms), monotonicMs: ms });
     };
     noted([success, 1], [failure, 2]);
     book.putBack(book.take(1, 0));
     expect(book.take(1, 0)).toMatchObject([
-      { last_at: at(2), succeeded: true, first_failure_at: at(2), last_failure_at: at(2) },
+      { last_at: at(2), succeeded: true, first_failure_ms: 2, last_failure_ms: 2 },
     ]);
     noted([success, 1], [failure, 2]);
     const lost = book.take(1, 0);
     noted([failure, 3]);
     book.putBack(lost);
     expect(book.take(1, 0)).toMatchObject([
-      { last_at: at(3), succeeded: true, first_failure_at: at(2), last_failure_at: at(3) },
+      { last_at: at(3), succeeded: true, first_failure_ms: 2, last_failure_ms: 3 },
     ]);
     noted([failure, 4]);
     const older = book.take(1, 0);
     noted([success, 5]);
     book.putBack(older);
     expect(book.take(1, 0)).toMatchObject([
-      { last_at: at(5), last_status: 'success', succeeded: true, first_failure_at: null },
+      { last_at: at(5), last_status: 'success', succeeded: true, first_failure_ms: null },
     ]);
   });
 });
@@ -121,8 +125,8 @@ describe('the health of a webhook in the database', () => {
     const write = (...outcomes: (readonly [Outcome, number])[]) => {
       const book = new HealthReports(limits);
       for (const [outcome, ms] of outcomes)
-        book.note(leasedDelivery({ webhook_id: 'WHK-1' }), outcome, at(ms));
-      const options = { listed: false, failingSinceMs: at(-dayMs).getTime() };
+        book.note(leasedDelivery({ webhook_id: 'WHK-1' }), outcome, began(ms));
+      const options = { listed: false, failingMs: dayMs };
       return settle(database, node, [], book.take(1, 0), options);
     };
     return { database, node, write };
@@ -150,38 +154,43 @@ describe('the health of a webhook in the database', () => {
     });
   });
 
+  /** How many hours ago the failures began, and the last one was. */
+  const failingHours = async (database: Queryable) => {
+    const health = await healthOf(database);
+    return [hoursAgo(health?.failing_since), hoursAgo(health?.last_failure_at)];
+  };
+
   test('counts failures from the first after the last success, over many reports', async () => {
     const { database, write } = await prepared();
-    await write([failure, 1], [failure, 2]);
-    await write([failure, 3]);
-    expect(await healthOf(database)).toMatchObject({ failing_since: at(1), last_failure_at: at(3) });
-    await write([success, 4], [failure, 5]);
-    expect(await healthOf(database)).toMatchObject({ failing_since: at(5), last_failure_at: at(5) });
-    await write([failure, 6], [success, 7]);
-    expect(await healthOf(database)).toMatchObject({ failing_since: null, last_failure_at: null });
+    await write([failure, -9 * hourMs], [failure, -8 * hourMs]);
+    await write([failure, -7 * hourMs]);
+    expect(await failingHours(database)).toEqual([9, 7]);
+    await write([success, -6 * hourMs], [failure, -5 * hourMs]);
+    expect(await failingHours(database)).toEqual([5, 5]);
+    await write([failure, -4 * hourMs], [success, -3 * hourMs]);
+    expect(await failingHours(database)).toEqual([null, null]);
   });
 
   test('counts failures from zero after the webhook is verified', async () => {
     const { database, write } = await prepared();
-    await write([failure, 1]);
+    await write([failure, -9 * hourMs]);
     await clearFailures(database, { organization_id: 'ORG-acme', id: 'WHK-1' });
-    await write([failure, 5]);
-    expect(await healthOf(database)).toMatchObject({ failing_since: at(5), last_failure_at: at(5) });
+    await write([failure, -5 * hourMs]);
+    expect(await failingHours(database)).toEqual([5, 5]);
   });
 
-  test('returns webhooks that have had only failures for at least that long', async () => {
+  test('returns webhooks that have had only failures for at least that long, by the clock of the database', async () => {
     const { write } = await prepared();
-    expect((await write([failure, 1 - dayMs])).failing).toEqual([]);
+    expect((await write([failure, hourMs - dayMs])).failing).toEqual([]);
     expect((await write([failure, -dayMs])).failing).toEqual([]);
-    expect((await write([success, 2 - dayMs])).failing).toEqual([]);
+    expect((await write([success, 2 * hourMs - dayMs])).failing).toEqual([]);
     await write([failure, -2 * dayMs]);
-    const { failing } = await write([failure, 7]);
-    expect(failing).toEqual([
-      {
-        ...{ organization_id: 'ORG-acme', id: 'WHK-1' },
-        ...{ failing_since_ms: at(-2 * dayMs).getTime(), last_failure_ms: at(7).getTime() },
-      },
-    ]);
+    const { failing } = await write([failure, 0]);
+    expect(failing).toMatchObject([{ organization_id: 'ORG-acme', id: 'WHK-1' }]);
+    const [{ failing_since_ms, last_failure_ms, now_ms }] = failing as [FailingWebhook];
+    expect((Date.now() - now_ms) / hourMs).toBeCloseTo(0, 1);
+    expect((now_ms - failing_since_ms) / hourMs).toBeCloseTo(48, 1);
+    expect((now_ms - last_failure_ms) / hourMs).toBeCloseTo(0, 1);
   });
 
   test('is not written by a node that counts as dead, or for a deleted webhook', async () => {
@@ -219,13 +228,13 @@ describe('a settler', () => {
     onTestFinished(() => refusing.close());
     const written: Written[] = [];
     const settler = new Settler({
-      ...{ database: refusing, logger: pino({ level: 'silent' }), now: () => at(0).getTime() },
+      ...{ database: refusing, logger: pino({ level: 'silent' }) },
       ...{ room: () => noRoom, onWritten: (one) => void written.push(one) },
       ...{ onGivenBack: () => undefined, onLocked: () => undefined, onUnlocked: () => undefined },
     });
     const fail = async (ms: number) => {
       const { leased } = await recordFor(database, node, 1);
-      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, at(ms));
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, began(ms));
       settler.add({ node, settlement: failedOnce(leased[0]!, hourMs) });
       await settler.drain(performance.now() + 20_000);
     };
@@ -257,7 +266,7 @@ describe('a settler', () => {
   test('writes the last known health before it stops', async () => {
     const { database, settler, fail } = await prepared();
     await fail(-1);
-    settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
+    settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, began(0));
     await settler.drain(performance.now() + 20_000);
     expect(await healthOf(database)).toMatchObject({ last_delivery_status: 'success' });
   });
@@ -308,7 +317,7 @@ describe('a settler', () => {
     test('writes all outcomes and the health of others, and the health of the webhook when it can', async () => {
       const { database, node, settler, leased, holder } = await withLock();
       for (const delivery of leased) {
-        settler.health.note(delivery, success, at(-2));
+        settler.health.note(delivery, success, began(-2));
         settler.add({ node, settlement: succeeded(delivery) });
       }
       await eventually(
@@ -318,16 +327,17 @@ describe('a settler', () => {
       expect(await healthOf(database, 'WHK-2')).toMatchObject({ last_delivery_status: 'success' });
       expect(await healthOf(database)).toMatchObject({ last_delivery_status: 'failed' });
       // Without the success, the webhook would seem to fail for 4 days.
-      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, at(-1));
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, began(-1));
       await holder.query('rollback');
       await settler.drain(performance.now() + 20_000);
-      expect(await healthOf(database)).toMatchObject({ last_delivery_at: at(-1), failing_since: at(-1) });
+      const health = await healthOf(database);
+      expect([health?.last_delivery_at, hoursAgo(health?.failing_since)]).toEqual([at(-1), 0]);
     });
 
     test('writes later outcomes as soon as usual', async () => {
       setLimits({ healthEveryMs: 3_600_000 });
       const { database, node, settler, leased } = await withLock();
-      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, began(0));
       for (const [index, delivery] of leased.entries()) {
         settler.add({ node, settlement: succeeded(delivery) });
         await eventually(
@@ -339,7 +349,7 @@ describe('a settler', () => {
 
     test('forgets its health when it is deleted', async () => {
       const { database, node, settler, leased, holder } = await withLock();
-      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, began(0));
       for (const delivery of leased) settler.add({ node, settlement: succeeded(delivery) });
       await eventually(
         () => deliveryRows(database),
@@ -355,7 +365,7 @@ describe('a settler', () => {
       const { database, refusing, node, settler, leased } = await withLock();
       refusing.settlements = 0;
       for (const delivery of leased) {
-        settler.health.note(delivery, success, at(0));
+        settler.health.note(delivery, success, began(0));
         settler.add({ node, settlement: succeeded(delivery) });
       }
       await settler.stop(performance.now() + 500);

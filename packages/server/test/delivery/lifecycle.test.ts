@@ -232,7 +232,9 @@ describe('the health of a webhook', () => {
   const reportOf = (all: readonly { startedMs: number; succeeds: boolean }[]) =>
     all.reduce<HealthReport | undefined>(
       (report, { startedMs, succeeds }) =>
-        reportWith(report, webhook, succeeds ? success : failure, at(startedMs)),
+        reportWith(report, webhook, succeeds ? success : failure, {
+          ...{ at: at(startedMs), monotonicMs: startedMs },
+        }),
       undefined,
     );
 
@@ -248,8 +250,8 @@ describe('the health of a webhook', () => {
           last_status: latest.succeeds ? 'success' : 'failed',
           succeeded: ended.includes(true),
         });
-        expect(report?.first_failure_at === null).toBe(since.length === 0);
-        expect(report?.last_failure_at === null).toBe(since.length === 0);
+        expect(report?.first_failure_ms === null).toBe(since.length === 0);
+        expect(report?.last_failure_ms === null).toBe(since.length === 0);
       }),
     );
   });

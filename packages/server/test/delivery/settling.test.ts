@@ -62,7 +62,7 @@ async function withSettler(options: Partial<SettlerOptions> = {}) {
   const faltering = new FalteringDatabase({ connectionString: url });
   onTestFinished(() => faltering.close());
   const settler = new Settler({
-    ...{ database: faltering, logger: pino({ level: 'silent' }), now: Date.now },
+    ...{ database: faltering, logger: pino({ level: 'silent' }) },
     ...{
       room: () => noRoom,
       onWritten: () => undefined,

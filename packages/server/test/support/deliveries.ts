@@ -236,7 +236,7 @@ export async function settleUnheard(
   node: number,
   settlements: readonly Settlement[],
 ): Promise<string[]> {
-  const { written } = await settle(database, node, settlements, [], { listed: true, failingSinceMs: 0 });
+  const { written } = await settle(database, node, settlements, [], { listed: true, failingMs: 0 });
   return [...written].sort();
 }
 
