@@ -70,7 +70,12 @@ export class Claimer {
     const { database, lanes, node, onClaimed } = this.#options;
     const id = node();
     const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#fraction);
-    if (!room || room.total < 1) return limits.pollMs;
+    if (!room) return limits.pollMs;
+    if (room.total < 1) {
+      // Memory is full, but webhooks that are stuck may give something back.
+      onClaimed([]);
+      return limits.pollMs;
+    }
     const beganMs = performance.now();
     const bounds = {
       webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#fraction)),

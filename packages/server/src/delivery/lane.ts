@@ -25,6 +25,8 @@ export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   observed: Observed = nothingObserved;
+  /** The size of the payloads in flight. */
+  bytesInFlight = 0;
   /** How many failed requests still keep their place in the window. */
   resting = 0;
   /** The lane starts nothing until each of these has ended. */
@@ -35,6 +37,8 @@ export class Lane {
   readonly #retries = new Denque<LeasedDelivery>();
   #isRetryTurn = true;
   #bytes = 0;
+  #lastBytes = 0;
+  #nextSinceMs = 0;
   #waiting: Waiting = 'none';
   #notedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -51,6 +55,22 @@ export class Lane {
     return this.#bytes;
   }
 
+  /** Returns the usual size of a delivery, as far as this node knows; 0 before the first. */
+  get usualBytes(): number {
+    return this.queued > 0 ? this.#bytes / this.queued : this.#lastBytes;
+  }
+
+  /** Returns the size of the delivery that `shift` would return, or 0. */
+  get nextBytes(): number {
+    const [first, second] = this.#inTurn;
+    const delivery = first.peekFront() ?? second.peekFront();
+    return delivery ? bytesOf(delivery) : 0;
+  }
+
+  get #inTurn(): [Denque<LeasedDelivery>, Denque<LeasedDelivery>] {
+    return this.#isRetryTurn ? [this.#retries, this.#fresh] : [this.#fresh, this.#retries];
+  }
+
   get waiting(): Waiting {
     return this.#waiting;
   }
@@ -64,16 +84,24 @@ export class Lane {
     return this.queued === 0 && this.occupied === 0 && this.#waiting === 'none';
   }
 
-  push(delivery: LeasedDelivery): void {
-    (delivery.attempts > 0 ? this.#retries : this.#fresh).push(delivery);
-    this.#bytes += bytesOf(delivery);
+  /** Returns since when the next delivery has been waiting for its turn; infinity if there is none. */
+  get nextSinceMs(): number {
+    return this.queued > 0 ? this.#nextSinceMs : Number.POSITIVE_INFINITY;
   }
 
-  shift(): LeasedDelivery | undefined {
-    const [first, second] = this.#isRetryTurn ? [this.#retries, this.#fresh] : [this.#fresh, this.#retries];
+  push(delivery: LeasedDelivery, nowMs: number): void {
+    if (this.queued === 0) this.#nextSinceMs = nowMs;
+    (delivery.attempts > 0 ? this.#retries : this.#fresh).push(delivery);
+    this.#lastBytes = bytesOf(delivery);
+    this.#bytes += this.#lastBytes;
+  }
+
+  shift(nowMs: number): LeasedDelivery | undefined {
+    const [first, second] = this.#inTurn;
     const delivery = first.shift() ?? second.shift();
     if (delivery === undefined) return undefined;
     this.#isRetryTurn = !this.#isRetryTurn;
+    this.#nextSinceMs = nowMs;
     this.#bytes -= bytesOf(delivery);
     return delivery;
   }

@@ -11,7 +11,9 @@ import {
   conditionOf,
   type Ended,
   ended,
+  fitsInFlight,
   inFlightOf,
+  isFull,
   isResponsive,
   type Load,
   started,
@@ -21,6 +23,7 @@ import {
 export interface Turn {
   lane: Lane;
   delivery: LeasedDelivery;
+  bytes: number;
   isUnhealthy: boolean;
 }
 
@@ -35,6 +38,8 @@ export class Lanes {
     inFlight: 0,
     unhealthy: 0,
     stalled: 0,
+    bytesInFlight: 0,
+    unhealthyBytesInFlight: 0,
     queued: 0,
     queuedBytes: 0,
     unresponsiveBytes: 0,
@@ -91,19 +96,20 @@ export class Lanes {
 
   get #free(): number {
     const { queued, queuedBytes } = this.#load;
-    return queuedBytes >= limits.queuedBytes ? 0 : Math.max(0, limits.queued - queued);
+    return queuedBytes >= limits.queuedBytes + limits.reservedBytes ? 0 : Math.max(0, limits.queued - queued);
   }
 
   #room(node: number, each: number, total: number, roomOf: (lane: Lane, may: Allowance) => number): Room {
     const nowMs = this.#now();
-    const isCrowded = this.#load.unresponsiveBytes >= limits.unresponsiveBytes;
+    const isCrowded = isFull(this.#load) || this.#load.unresponsiveBytes >= limits.unresponsiveBytes;
     const webhooks = new Map<string, number>();
     for (const lane of this.#lanes.values()) {
       // Most lanes are idle. They get the same room as an unknown webhook, so they need not be listed.
       if (lane.isIdle && !isCrowded) continue;
       webhooks.set(lane.webhookId, Math.max(0, roomOf(lane, this.#allow(lane, nowMs))));
     }
-    return { node, webhooks, each: isCrowded ? 0 : Math.floor(each), total: Math.floor(total) };
+    const eachMax = isCrowded ? limits.windowAtStart : each;
+    return { node, webhooks, each: Math.floor(Math.min(each, eachMax)), total: Math.floor(total) };
   }
 
   /** Notes what a recording left in the database. Returns whether this node has room for some of it. */
@@ -141,18 +147,17 @@ export class Lanes {
 
   /** Queues deliveries, and returns those that do not fit. */
   add(deliveries: readonly LeasedDelivery[]): LeasedDelivery[] {
+    const nowMs = this.#now();
     const touched = new Set<Lane>();
     for (const delivery of deliveries) {
       const lane = this.#lane(delivery);
-      this.#change(lane, () => lane.push(delivery));
+      this.#change(lane, () => lane.push(delivery, nowMs));
       touched.add(lane);
     }
-    const surplus: LeasedDelivery[] = [];
-    for (const lane of touched) {
-      surplus.push(...this.#takeExcess(lane));
-      this.#offer(lane);
-    }
-    return surplus;
+    for (const lane of touched) this.#offer(lane);
+    // While memory is full, webhooks that are stuck may no longer keep what they have.
+    const checked = isFull(this.#load) ? this.#lanes.values() : touched;
+    return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
   /** Counts a delivery that is given back as queued (1) until that is written (-1), because it is in memory until then. */
@@ -161,14 +166,13 @@ export class Lanes {
     this.#load.queuedBytes += sign * bytesOf(delivery);
   }
 
-  /** Removes what no longer fits into memory, unless the webhook responds: a small excess is not worth a write. */
+  /** Removes what a webhook may no longer keep in memory. */
   #takeExcess(lane: Lane): LeasedDelivery[] {
-    if (isResponsive(lane.observed)) return [];
-    const { inMemory } = this.#allow(lane, this.#now());
-    if (lane.queued <= inMemory && this.#load.unresponsiveBytes <= limits.unresponsiveBytes) return [];
-    const kept = this.#load.unresponsiveBytes > limits.unresponsiveBytes ? limits.windowAtStart : inMemory;
+    if (lane.queued === 0) return [];
+    const { kept } = this.#allow(lane, this.#now());
+    if (lane.queued <= kept) return [];
     const excess = this.#change(lane, () => lane.takeAllBut(kept));
-    if (excess.length > 0) lane.noteManyWaiting(this.#now());
+    lane.noteManyWaiting(this.#now());
     return excess;
   }
 
@@ -190,6 +194,7 @@ export class Lanes {
           if (lane.occupied >= lane.observed.window) lanes.delete(lane);
           continue;
         }
+        if (!fitsInFlight(condition, lane.nextBytes, lane.bytesInFlight, this.#load)) continue;
         const turn = this.#start(lane, condition, nowMs);
         if (lane.queued === 0 || lanes.size > 1) lanes.delete(lane);
         if (!turn) continue;
@@ -205,14 +210,23 @@ export class Lanes {
   }
 
   #start(lane: Lane, condition: Condition, nowMs: number): Turn | undefined {
-    const delivery = this.#change(lane, () => lane.shift());
+    const delivery = this.#change(lane, () => lane.shift(nowMs));
     if (!delivery) return undefined;
-    const isUnhealthy = condition !== 'healthy';
-    this.#load.inFlight += 1;
-    if (isUnhealthy) this.#load.unhealthy += 1;
+    const turn = { lane, delivery, bytes: bytesOf(delivery), isUnhealthy: condition !== 'healthy' };
+    this.#countInFlight(turn, 1);
     lane.observed = started(lane.observed, nowMs);
     lane.pace.begin(nowMs);
-    return { lane, delivery, isUnhealthy };
+    return turn;
+  }
+
+  #countInFlight({ lane, bytes, isUnhealthy }: Turn, sign: 1 | -1): void {
+    const load = this.#load;
+    load.inFlight += sign;
+    load.bytesInFlight += sign * bytes;
+    lane.bytesInFlight += sign * bytes;
+    if (!isUnhealthy) return;
+    load.unhealthy += sign;
+    load.unhealthyBytesInFlight += sign * bytes;
   }
 
   /** Notes how many requests per second the webhook of a turn may get. */
@@ -247,9 +261,9 @@ export class Lanes {
    * Notes how an attempt ended. Returns the deliveries that no longer fit, because the webhook's condition may have
    * changed, and whether to claim more.
    */
-  ended({ lane, isUnhealthy }: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
-    this.#load.inFlight -= 1;
-    if (isUnhealthy) this.#load.unhealthy -= 1;
+  ended(turn: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
+    const { lane } = turn;
+    this.#countInFlight(turn, -1);
     const nowMs = this.#now();
     this.#change(lane, () => {
       lane.observed = ended(lane.observed, attempt, lane.queued > 0, nowMs);
@@ -278,7 +292,8 @@ export class Lanes {
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {
-    const condition = conditionOf(lane.observed, nowMs);
+    const isStuck = isFull(this.#load) && nowMs - lane.nextSinceMs > limits.slowMs;
+    const condition = conditionOf(lane.observed, nowMs, isStuck);
     return allow(condition, lane.observed, lane, this.#load, lane.pace.limit);
   }
 

@@ -16,6 +16,20 @@ export const limitTable = {
   windowUsual: [64, 'requests', 'Keeps any fast receiver busy.'],
   windowMax: [512, 'requests', '300 events/s at 1 s each need 300; half the slots stay free.'],
   windowFailing: [4, 'requests', 'Enough for a failing webhook to make progress on its backlog.'],
+  inFlightBytes: [96 * MiB, 'bytes', 'For all payloads in flight: hanging receivers cannot fill the memory.'],
+  unhealthyInFlightBytes: [
+    48 * MiB,
+    'bytes',
+    'For all webhooks that are not healthy: the healthy keep half.',
+  ],
+  firstFraction: [0.55, 'ratio', 'Up to this part, a webhook with nothing in flight may start anything.'],
+  severalFraction: [0.334, 'ratio', 'Up to this part, a webhook may have several large payloads in flight.'],
+  laneFraction: [0.167, 'ratio', 'One webhook leaves half of that part to others.'],
+  littleFraction: [
+    0.006,
+    'ratio',
+    'Of what is free, for each webhook: large payloads never block small ones.',
+  ],
   elasticMs: [50, 'ms', '64 requests of 50 ms are 1,280 per second: a faster receiver needs no more.'],
   failingAfter: [5, 'failures', 'In a row: any receiver fails from time to time.'],
   slowMs: [1_000, 'ms', 'A slower response holds its slot so long that others wait.'],
@@ -26,6 +40,7 @@ export const limitTable = {
   // Memory
   queued: [30_000, 'deliveries', 'About 50 MB with payloads of 1 kB.'],
   queuedBytes: [64 * MiB, 'bytes', 'Keeps the process below 250 MB even with large payloads.'],
+  reservedBytes: [16 * MiB, 'bytes', 'Beyond the rest, for webhooks with nothing in memory.'],
   queuedReserve: [8_000, 'deliveries', 'Reserved for webhooks with few deliveries in memory.'],
   queuedMin: [100, 'deliveries', 'Fills a usual window while the next claim runs.'],
   laneQueued: [10_000, 'deliveries', 'One second of work for the fastest receiver.'],
@@ -38,6 +53,17 @@ export const limitTable = {
     'bytes',
     'For all webhooks that are not responsive, in addition to the rest.',
   ],
+  unresponsiveBytesMax: [
+    32 * MiB,
+    'bytes',
+    'Beyond that part, each webhook gets a fraction of what is left.',
+  ],
+  laneUnresponsiveBytes: [
+    4 * MiB,
+    'bytes',
+    'A quarter of that part: one webhook that hangs leaves room for others.',
+  ],
+  shareFraction: [0.125, 'ratio', 'Of the bytes that are left: some always remain.'],
   recordedFraction: [
     0.8,
     'ratio',

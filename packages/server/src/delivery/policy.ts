@@ -45,6 +45,9 @@ export interface Load {
   unhealthy: number;
   /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
+  /** The size of the payloads in flight, and of those that started while their webhook was not healthy. */
+  bytesInFlight: number;
+  unhealthyBytesInFlight: number;
   /** Deliveries of responsive webhooks in memory, the size of their payloads, and the size of all other payloads. */
   queued: number;
   queuedBytes: number;
@@ -53,18 +56,31 @@ export interface Load {
   failing: number;
 }
 
+/** What a webhook has in a node's memory. */
+export interface Held {
+  queued: number;
+  bytes: number;
+  /** The usual size of a delivery; 0 if the node has not had any. */
+  usualBytes: number;
+  /** How many places of the window are taken. */
+  occupied: number;
+}
+
 /** What a webhook is allowed at the moment. */
 export interface Allowance {
-  /** Deliveries in memory. */
+  /** Deliveries in memory, and beyond how many some are given back. */
   inMemory: number;
+  kept: number;
   /** How long a failed request keeps its place in the window. */
   restMs: number;
   /** Deliveries to claim. */
   toClaim: number;
 }
 
-export function conditionOf(observed: Observed, nowMs: number): Condition {
+/** Returns the condition of a webhook. `isStuck`: it has started nothing for a second, which counts as stalled. */
+export function conditionOf(observed: Observed, nowMs: number, isStuck = false): Condition {
   if (observed.failuresInARow >= limits.failingAfter) return 'failing';
+  if (isStuck) return 'stalled';
   if (observed.inFlight > 0 && nowMs - observed.silentSinceMs > limits.slowMs) return 'stalled';
   if (observed.successes === 0) return 'new';
   return observed.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
@@ -128,14 +144,15 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
 export function allow(
   condition: Condition,
   observed: Observed,
-  held: { queued: number; bytes: number },
+  held: Held,
   load: Load,
   rateLimit: number = Number.POSITIVE_INFINITY,
 ): Allowance {
-  const inMemory = Math.min(inMemoryOf(condition, held, load), rateLimit * limits.pacedSeconds);
+  const inMemory = Math.min(inMemoryOf(condition, observed, held, load), rateLimit * limits.pacedSeconds);
   const room = inMemory - held.queued;
   return {
     inMemory,
+    kept: keptOf(condition, observed, inMemory, load),
     restMs: condition === 'failing' ? restMsOf(observed, load) : 0,
     toClaim: room >= inMemory * limits.claimRoomMin ? Math.max(0, room) : 0,
   };
@@ -163,25 +180,85 @@ export function inFlightOf(
   }
 }
 
-function inMemoryOf(condition: Condition, held: { queued: number; bytes: number }, load: Load): number {
+/**
+ * Returns whether a webhook may start a delivery of this size, given the size of what it and the node have in flight.
+ * Requests that hang keep their payloads in memory until they time out.
+ */
+export function fitsInFlight(
+  condition: Condition,
+  bytes: number,
+  ownBytes: number,
+  load: Pick<Load, 'bytesInFlight' | 'unhealthyBytesInFlight'>,
+): boolean {
+  if (!fitsInto(limits.inFlightBytes, load.bytesInFlight, bytes, ownBytes)) return false;
+  if (condition === 'healthy') return true;
+  return fitsInto(limits.unhealthyInFlightBytes, load.unhealthyBytesInFlight, bytes, ownBytes);
+}
+
+/**
+ * The first part of the limit is for any payload, the second for webhooks with nothing in flight, so that each makes
+ * progress. The rest is for small payloads, which therefore never wait for large ones.
+ */
+function fitsInto(limit: number, used: number, bytes: number, ownBytes: number): boolean {
+  if (ownBytes + bytes <= (limit - used) * limits.littleFraction) return true;
+  if (ownBytes === 0) return used < limit * limits.firstFraction;
+  return used + bytes <= limit * limits.severalFraction && ownBytes + bytes <= limit * limits.laneFraction;
+}
+
+function inMemoryOf(condition: Condition, observed: Observed, held: Held, load: Load): number {
+  if (!isResponsive(observed)) return Math.min(mostOf(condition), unresponsiveInMemory(held, load));
+  if (condition !== 'stalled') return responsiveInMemory(held, load);
+  // Webhooks that are stalled never fill more than half of the memory.
+  const othersBytes = load.queuedBytes - held.bytes;
+  const share = (limits.queuedBytes / 2 - othersBytes) * limits.shareFraction;
+  return Math.min(mostOf(condition), fitting(share, held));
+}
+
+function mostOf(condition: Condition): number {
+  return condition === 'failing' ? limits.laneQueuedFailing : limits.laneQueuedNew;
+}
+
+/** Returns how many deliveries a webhook need not give back. As long as there is memory, that is not worth a write. */
+function keptOf(condition: Condition, observed: Observed, inMemory: number, load: Load): number {
+  if (isResponsive(observed))
+    return condition === 'stalled' && isFull(load) ? inMemory : Number.POSITIVE_INFINITY;
+  return load.unresponsiveBytes > limits.unresponsiveBytes ? inMemory : Math.max(inMemory, mostOf(condition));
+}
+
+/** Returns whether only the reserve is left for webhooks that are responsive. */
+export function isFull({ queuedBytes }: Load): boolean {
+  return queuedBytes >= limits.queuedBytes;
+}
+
+function responsiveInMemory(held: Held, load: Load): number {
   const freeBytes = Math.max(0, limits.queuedBytes - load.queuedBytes);
-  switch (condition) {
-    case 'healthy':
-    case 'slow': {
-      if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
-      // Half of what the other webhooks leave free, so that some room always remains.
-      const others = load.queued - held.queued;
-      const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
-      return Math.max(limits.queuedMin, Math.min(limits.laneQueued, half));
-    }
-    case 'new':
-    case 'stalled':
-      return load.unresponsiveBytes >= limits.unresponsiveBytes ? held.queued : limits.laneQueuedNew;
-    case 'failing':
-      return load.unresponsiveBytes >= limits.unresponsiveBytes
-        ? Math.min(held.queued, limits.laneQueuedFailing)
-        : limits.laneQueuedFailing;
+  if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
+  if (freeBytes === 0) {
+    const share = (limits.queuedBytes + limits.reservedBytes - load.queuedBytes) * limits.shareFraction;
+    return Math.min(limits.windowAtStart, fitting(share, held));
   }
+  // Half of what the other webhooks leave free, so that some room always remains.
+  const others = load.queued - held.queued;
+  const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
+  return Math.max(limits.queuedMin, Math.min(limits.laneQueued, half));
+}
+
+/**
+ * Returns how many deliveries a webhook that is not responsive may have in memory. However many such webhooks there
+ * are, a new one gets some room, unless its payloads are large.
+ */
+function unresponsiveInMemory(held: Held, load: Load): number {
+  const othersBytes = load.unresponsiveBytes - held.bytes;
+  const share = (limits.unresponsiveBytesMax - othersBytes) * limits.shareFraction;
+  const fits = fitting(Math.min(limits.laneUnresponsiveBytes, share), held);
+  if (othersBytes >= limits.unresponsiveBytes)
+    return Math.min(Math.max(held.queued, limits.windowAtStart), fits);
+  return held.occupied === 0 ? Math.max(1, fits) : fits;
+}
+
+/** Returns how many deliveries of the usual size fit into this many bytes. */
+function fitting(bytes: number, { usualBytes }: Held): number {
+  return usualBytes === 0 ? limits.laneQueued : Math.max(0, Math.floor(bytes / usualBytes));
 }
 
 /**

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import { bytesOf } from '../../src/delivery/lane.js';
 import { Lanes, type Turn } from '../../src/delivery/lanes.js';
 import { limits } from '../../src/delivery/limits.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import type { Room } from '../../src/storage/room.js';
 import { setLimits } from '../support/limits.js';
 
+const mib = 1024 * 1024;
 let number = 0;
 
 const at = new Date(0);
@@ -35,13 +37,20 @@ class Rig {
   );
   inFlight: Turn[] = [];
   wantsMore = false;
+  /** What was added with `add` and has not started. */
+  readonly #queued = new Set<LeasedDelivery>();
 
   pump(): void {
-    for (let turn = this.lanes.next(); turn; turn = this.lanes.next()) this.inFlight.push(turn);
+    for (let turn = this.lanes.next(); turn; turn = this.lanes.next()) {
+      this.inFlight.push(turn);
+      this.#queued.delete(turn.delivery);
+    }
   }
 
   add(...deliveries: LeasedDelivery[]): LeasedDelivery[] {
+    for (const one of deliveries) this.#queued.add(one);
     const surplus = this.lanes.add(deliveries);
+    for (const one of surplus) this.#queued.delete(one);
     this.pump();
     return surplus;
   }
@@ -76,6 +85,15 @@ class Rig {
       for (const webhook of webhooks) this.add(...many(64, webhook));
       while (this.inFlight.length > 0) this.end('delivered');
     }
+  }
+
+  get bytesInFlight(): number {
+    return this.inFlight.reduce((bytes, { delivery }) => bytes + bytesOf(delivery), 0);
+  }
+
+  /** The size of what is queued. */
+  get queuedBytes(): number {
+    return [...this.#queued].reduce((bytes, delivery) => bytes + bytesOf(delivery), 0);
   }
 
   count = (webhook: string) => this.inFlight.filter(({ lane }) => lane.webhookId === webhook).length;
@@ -206,6 +224,106 @@ test('nothing new is accepted while memory is full, by count or by bytes', () =>
   expect(rig.lanes.roomToRecord(1).total).toBe(0);
 });
 
+test('while memory is full of large payloads, webhooks with nothing in memory get a little', () => {
+  const rig = new Rig();
+  rig.prove(1, 'WHK-full', 'WHK-healthy');
+  rig.lanes.add(many(33, 'WHK-full', { payload: 'x'.repeat(mib) }));
+  for (const webhook of ['WHK-healthy', 'WHK-unknown']) {
+    expect(rig.toRecord(webhook)).toBeGreaterThan(0);
+    expect(rig.toClaim(webhook)).toBe(limits.windowAtStart);
+  }
+  expect([rig.toRecord('WHK-full'), rig.toClaim('WHK-full')]).toEqual([0, 0]);
+});
+
+test('a webhook that stalls while memory is full gives its deliveries back, without waiting for a timeout', () => {
+  const rig = new Rig();
+  const six = named(6, 'hanging');
+  rig.prove(8, ...six);
+  for (const webhook of six) rig.add(...many(200, webhook, { payload: 'x'.repeat(70_000) }));
+  expect(rig.queuedBytes).toBeGreaterThan(limits.queuedBytes);
+  expect(rig.add()).toEqual([]);
+  rig.nowMs += limits.slowMs + 1;
+  expect(rig.add().length).toBeGreaterThan(0);
+  expect(rig.queuedBytes).toBeLessThan(limits.queuedBytes);
+  // Nothing goes back and forth.
+  for (const webhook of six) {
+    const payload = 'x'.repeat(70_000);
+    for (let claim = 0; claim < 5; claim += 1)
+      expect(rig.add(...many(rig.toClaim(webhook), webhook, { payload }))).toEqual([]);
+  }
+});
+
+test('a webhook that cannot start anything while memory is full gives its deliveries back', () => {
+  const rig = new Rig();
+  const hanging = named(60, 'hanging');
+  for (const webhook of [...hanging, 'WHK-healthy']) rig.prove(4, webhook);
+  rig.add(...hanging.flatMap((webhook) => many(8, webhook, { payload: 'x'.repeat(mib) })));
+  expect(new Set(rig.inFlight.map(({ lane }) => lane)).size).toBeLessThan(60);
+  expect(rig.toRecord('WHK-healthy')).toBe(0);
+  rig.nowMs += limits.slowMs + 1;
+  rig.add();
+  expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(0);
+  expect(rig.add(delivery('WHK-healthy'))).toEqual([]);
+  expect(rig.count('WHK-healthy')).toBe(1);
+});
+
+test('a webhook that stalls keeps its deliveries while memory is not full', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  rig.add(...many(5_000, 'WHK-1'));
+  rig.nowMs += limits.slowMs + 1;
+  expect(rig.add()).toEqual([]);
+});
+
+test.each([
+  ['were healthy', 1],
+  ['are new', 0],
+])('large payloads in flight to hundreds of hanging webhooks that %s fit into memory', (_, rounds) => {
+  const rig = new Rig();
+  const hanging = named(300, 'hanging');
+  for (const webhook of hanging) rig.prove(rounds, webhook);
+  const largest = 'x'.repeat(8 * mib);
+  for (const [index, webhook] of hanging.entries())
+    rig.add(...many(10, webhook, { payload: index % 2 ? largest : largest.slice(0, 100_000) }));
+  rig.nowMs += limits.slowMs + 1;
+  rig.pump();
+  expect(rig.inFlight.length).toBeGreaterThan(1);
+  expect(rig.bytesInFlight).toBeLessThan(rounds ? limits.inFlightBytes : limits.unhealthyInFlightBytes);
+});
+
+test('hanging webhooks with large payloads do not slow down small ones', () => {
+  const rig = new Rig();
+  const hanging = named(20, 'hanging');
+  rig.prove(8, ...hanging, 'WHK-healthy');
+  const payload = 'x'.repeat(4_000_000);
+  for (const webhook of hanging) rig.lanes.add(many(64, webhook, { payload }));
+  for (const webhook of named(20, 'new')) rig.lanes.add(many(8, webhook, { payload }));
+  rig.pump();
+  rig.add(...many(64, 'WHK-healthy', { payload: 'x'.repeat(1_000) }));
+  expect(rig.count('WHK-healthy')).toBe(64);
+  rig.add(...many(8, 'WHK-small', { payload: 'x'.repeat(1_000) }));
+  expect(rig.count('WHK-small')).toBe(8);
+});
+
+test.each(['delivered', 'failed'] as const)(
+  'each of many webhooks with large payloads gets its turn (%s)',
+  (kind) => {
+    const rig = new Rig();
+    const all = named(30, 'large');
+    const waiting = new Map(
+      all.map((webhook) => [webhook, many(3, webhook, { payload: 'x'.repeat(8 * mib) })]),
+    );
+    for (let round = 0; round < 200; round += 1) {
+      for (const [webhook, own] of waiting) own.push(...rig.add(...own.splice(0, rig.toClaim(webhook))));
+      expect(rig.bytesInFlight).toBeLessThan(limits.inFlightBytes);
+      rig.end(kind, 2_000);
+      rig.wait(rig.nowMs + 1_000);
+    }
+    expect([...waiting.values()].flat()).toEqual([]);
+    expect([rig.lanes.queued, rig.inFlight.length]).toEqual([0, 0]);
+  },
+);
+
 test('deliveries that are given back use memory until that is written', () => {
   const rig = new Rig();
   rig.prove(1, 'WHK-1');
@@ -273,9 +391,32 @@ test('webhooks that do not respond use no more than their part of the memory, ho
     rig.add(...many(100, webhook, { payload: 'x'.repeat(4_000) })),
   );
   expect(surplus.length).toBeGreaterThan(0);
+  expect(rig.queuedBytes).toBeLessThanOrEqual(limits.unresponsiveBytesMax);
   expect(rig.toRecord('WHK-new-0')).toBe(0);
-  expect(rig.toRecord('WHK-unknown')).toBe(0);
   expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(100);
+});
+
+test('a webhook that this node has not sent to gets room, however many others do not respond', () => {
+  const rig = new Rig();
+  for (const webhook of named(40, 'new')) rig.add(...many(100, webhook, { payload: 'x'.repeat(10_000) }));
+  expect(rig.toRecord('WHK-unknown')).toBe(limits.windowAtStart);
+  expect(rig.add(...many(3, 'WHK-unknown'))).toEqual([]);
+  expect(rig.count('WHK-unknown')).toBe(3);
+});
+
+test('one hanging webhook with large payloads does not use up the memory for webhooks that do not respond', () => {
+  const rig = new Rig();
+  let claimed = 0;
+  const surplus = rig.add(...many(40, 'WHK-hanging', { payload: 'x'.repeat(1_200_000) }));
+  expect(surplus.length).toBeGreaterThan(0);
+  for (let claim = 0; claim < 10; claim += 1) {
+    const room = rig.toClaim('WHK-hanging');
+    claimed += room;
+    // Nothing goes back and forth.
+    expect(rig.add(...many(room, 'WHK-hanging', { payload: 'x'.repeat(1_200_000) }))).toEqual([]);
+  }
+  expect(claimed).toBeLessThan(10);
+  expect(rig.toClaim('WHK-unknown')).toBe(limits.claimEach);
 });
 
 test('webhooks that rest after failures do not delay others', () => {

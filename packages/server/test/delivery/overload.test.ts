@@ -235,3 +235,32 @@ test('an organization with many hanging webhooks cannot fill the memory and star
   expect((await rowsOf(crowd)).filter(({ attempts }) => attempts > 0)).toEqual([]);
   await hanging.close();
 });
+
+test('webhooks that begin to hang delay no other organization, and keep few large payloads in flight', async () => {
+  setLimits({ queuedBytes: 2 * mib, reservedBytes: mib / 2, inFlightBytes: 3 * mib });
+  const healthy = await newTenant(service);
+  const { receiver } = await healthy.connect(200);
+  const crowd = await newTenant(service);
+  const hanging = await startReceiver();
+  await Promise.all(Array.from({ length: 6 }, () => crowd.webhook(hanging)));
+  await healthy.record();
+  await crowd.record();
+  await receiver.deliveries.nth(1);
+  await hanging.deliveries.nth(6);
+  hanging.onDelivery = hangs;
+
+  // 12 MB for all webhooks together.
+  await record(service, ...manyEvents(crowd, 30, { note: 'x'.repeat(35_000) }));
+  await hanging.deliveries.nth(7);
+  for (let n = 2; n < 5; n += 1) {
+    const { id } = await healthy.record();
+    expect((await receiver.deliveries.nth(n)).envelope.id).toBe(id);
+  }
+  // It did not have to wait until others timed out.
+  expect(
+    (await rowsOf(crowd)).filter(({ status, attempts }) => status !== 'success' && attempts > 0),
+  ).toEqual([]);
+  // Each payload counts as 70 kB.
+  expect(hanging.deliveries.count - 6).toBeLessThan((3 * mib) / 70_000);
+  await hanging.close();
+});

@@ -8,6 +8,8 @@ import {
   conditions,
   type Ended,
   ended,
+  fitsInFlight,
+  type Held,
   inFlightOf,
   isResponsive,
   type Load,
@@ -17,7 +19,8 @@ import {
 } from '../../src/delivery/policy.js';
 
 const idle: Load = {
-  ...{ inFlight: 0, unhealthy: 0, stalled: 0, queued: 0, queuedBytes: 0, unresponsiveBytes: 0, failing: 0 },
+  ...{ inFlight: 0, unhealthy: 0, stalled: 0, bytesInFlight: 0, unhealthyBytesInFlight: 0 },
+  ...{ queued: 0, queuedBytes: 0, unresponsiveBytes: 0, failing: 0 },
 };
 
 type Step = { kind: 'start' } | ({ waiting: boolean } & Ended);
@@ -55,15 +58,20 @@ const anyLoad: fc.Arbitrary<Load> = fc.record({
   inFlight: fc.integer({ min: 0, max: 1_600 }),
   unhealthy: fc.integer({ min: 0, max: 600 }),
   stalled: fc.integer({ min: 0, max: 1_600 }),
+  bytesInFlight: fc.integer({ min: 0, max: 128 * 1024 * 1024 }),
+  unhealthyBytesInFlight: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
   queued: fc.integer({ min: 0, max: 60_000 }),
   queuedBytes: fc.integer({ min: 0, max: 128 * 1024 * 1024 }),
   unresponsiveBytes: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
   failing: fc.integer({ min: 0, max: 2_000 }),
 });
-const anyHeld = fc.record({
+const anyHeld: fc.Arbitrary<Held> = fc.record({
   queued: fc.integer({ min: 0, max: 20_000 }),
   bytes: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
+  usualBytes: fc.integer({ min: 0, max: 16 * 1024 * 1024 }),
+  occupied: fc.integer({ min: 0, max: 512 }),
 });
+const nothing: Held = { queued: 0, bytes: 0, usualBytes: 0, occupied: 0 };
 
 const repeat = (count: number, step: Step) => Array.from({ length: count }, () => [step, 1] as const);
 const delivered = (tookMs: number, waiting = true): Step => ({ kind: 'delivered', tookMs, waiting });
@@ -163,14 +171,7 @@ describe('the window', () => {
 });
 
 describe('the policy', () => {
-  const check = (
-    promise: (
-      observed: Observed,
-      condition: Condition,
-      held: { queued: number; bytes: number },
-      load: Load,
-    ) => void,
-  ) =>
+  const check = (promise: (observed: Observed, condition: Condition, held: Held, load: Load) => void) =>
     fc.assert(
       fc.property(history, anyHeld, anyLoad, (steps, held, load) => {
         const { observed, nowMs } = after(steps);
@@ -207,6 +208,46 @@ describe('the policy', () => {
     expect(busy(limits.elasticSlots)).toBe(limits.windowUsual);
   });
 
+  const anySizes = fc.tuple(
+    fc.integer({ min: 300, max: 16 * 1024 * 1024 }),
+    fc.integer({ min: 0, max: 32 * 1024 * 1024 }),
+  );
+  const checkSizes = (promise: (condition: Condition, bytes: number, own: number, load: Load) => void) =>
+    fc.assert(
+      fc.property(fc.constantFrom(...conditions), anySizes, anyLoad, (condition, [bytes, own], load) =>
+        promise(condition, bytes, own, load),
+      ),
+    );
+
+  test('starts nothing when the payloads in flight take all the memory for them, and keeps a part for the healthy', () => {
+    checkSizes((condition, bytes, own, load) => {
+      const isUsedUp =
+        load.bytesInFlight >= limits.inFlightBytes ||
+        (condition !== 'healthy' && load.unhealthyBytesInFlight >= limits.unhealthyInFlightBytes);
+      if (isUsedUp) expect(fitsInFlight(condition, bytes, own, load)).toBe(false);
+    });
+  });
+
+  test('lets a webhook with nothing in flight start any payload, as long as others with several leave some room', () => {
+    checkSizes((condition, bytes, own, load) => {
+      const bytesInFlight = limits.inFlightBytes * limits.severalFraction;
+      const unhealthyBytesInFlight = limits.unhealthyInFlightBytes * limits.severalFraction;
+      const busy = { bytesInFlight, unhealthyBytesInFlight };
+      expect(fitsInFlight(condition, bytes, 0, busy)).toBe(true);
+      if (own + bytes > limits.inFlightBytes * limits.laneFraction && own > 0)
+        expect(fitsInFlight(condition, bytes, own, load)).toBe(false);
+    });
+  });
+
+  test('keeps nothing more of a webhook that is not responsive than fits, however many there are', () => {
+    check((observed, condition, held, load) => {
+      if (isResponsive(observed) || load.unresponsiveBytes <= limits.unresponsiveBytesMax + held.bytes)
+        return;
+      const { inMemory, kept } = allow(condition, observed, { ...held, usualBytes: 1 }, load);
+      expect([inMemory, kept]).toEqual([0, 0]);
+    });
+  });
+
   test('claims no more than fits into memory, and not for every single delivery that leaves', () => {
     check((observed, condition, held, load) => {
       const { toClaim, inMemory } = allow(condition, observed, held, load);
@@ -227,9 +268,8 @@ describe('the policy', () => {
   test('leaves room in memory for one more webhook that responds, however many want more than they can send', () => {
     check((observed, condition, _, load) => {
       if (condition !== 'healthy') return;
-      expect(allow(condition, observed, { queued: 0, bytes: 0 }, load).toClaim).toBeGreaterThanOrEqual(
-        limits.queuedMin,
-      );
+      const enough = load.queuedBytes < limits.queuedBytes ? limits.queuedMin : limits.windowAtStart;
+      expect(allow(condition, observed, nothing, load).toClaim).toBeGreaterThanOrEqual(enough);
     });
   });
 
@@ -242,7 +282,7 @@ describe('the policy', () => {
       expect(perSecond).toBeLessThanOrEqual(Math.max(640, 1));
     });
     const rest = (failures: number) =>
-      allow('failing', tracked([failures, failed]), { queued: 9, bytes: 9 }, idle).restMs;
+      allow('failing', tracked([failures, failed]), { ...nothing, queued: 9, bytes: 9 }, idle).restMs;
     expect([rest(5) < rest(500), rest(500) < rest(1_500), rest(1_500)]).toEqual([true, true, 100]);
   });
 

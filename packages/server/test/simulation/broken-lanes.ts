@@ -29,7 +29,8 @@ export class OneQueue implements Scheduler {
     const delivery = this.#waiting.shift();
     if (!delivery) return undefined;
     this.#inFlight += 1;
-    return { lane: new Lane(delivery.organization_id, delivery.webhook_id), delivery, isUnhealthy: false };
+    const lane = new Lane(delivery.organization_id, delivery.webhook_id);
+    return { lane, delivery, bytes: 0, isUnhealthy: false };
   }
 
   ended(): { surplus: LeasedDelivery[]; wantsMore: boolean } {
