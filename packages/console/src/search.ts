@@ -22,3 +22,10 @@ export function keep<K extends string>(...names: K[]) {
     return kept;
   };
 }
+
+/** Returns whether the query of a URL has a filter. What carries over from view to view is not one. */
+export function hasFilter(search: object): boolean {
+  return Object.entries(search).some(
+    ([name, value]) => value && !['tab', 'live', 'workspace_id'].includes(name),
+  );
+}

@@ -44,3 +44,8 @@ export function stepName(stepMs: number): string {
   if (stepMs >= 86_400_000) return `${stepMs / 86_400_000} d`;
   return stepMs >= 3_600_000 ? `${stepMs / 3_600_000} h` : `${stepMs / 60_000} min`;
 }
+
+/** Returns whether there were no attempts. A chart of them would have axes without a meaning. */
+export function isQuiet({ totals }: Stats): boolean {
+  return totals.delivered + totals.failed_attempts + totals.given_up === 0;
+}

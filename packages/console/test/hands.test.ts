@@ -58,6 +58,35 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('says which webhooks also receive the events of a workspace, and shows no empty chart instead of their deliveries', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'everywhere' });
+    await tenant.record({ workspace_id: 'WS-berlin' });
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '?workspace_id=WS-berlin'));
+    await page.getByRole('heading', { name: 'WS-berlin has no webhooks of its own' }).waitFor();
+    const note = page.getByText('1 webhook of the whole organization also receives its events.');
+    await note.waitFor();
+    await page.locator('.chart').getByText('no attempts in this time range').waitFor();
+    expect(await page.locator('.plot, .figure').count()).toBe(0);
+    await visit(page, '/webhooks?workspace_id=WS-berlin', 'Webhooks');
+    await note.waitFor();
+    await visit(page, '/deliveries?workspace_id=WS-berlin', 'No deliveries to webhooks of WS-berlin');
+    await note.getByRole('button', { name: 'Show the whole organization' }).click();
+    await page.locator('tbody tr').filter({ hasText: 'everywhere' }).waitFor();
+    await note.waitFor({ state: 'hidden' });
+    // A filter can be cleared, a workspace is left.
+    await visit(page, '/events?workspace_id=WS-lyon', 'No event matches');
+    await page.getByText('Only WS-lyon is searched.').waitFor();
+    expect(await page.locator('main .empty').getByRole('button').allInnerTexts()).toEqual([
+      'Show the whole organization',
+    ]);
+    await page.locator('main .empty').getByRole('button').click();
+    await page.locator('tbody tr').waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('copies a command that works when pasted, and hides its token on the screen', async () => {
     const tenant = await newTenant(service, { scopes });
     const receiver = await startReceiver();

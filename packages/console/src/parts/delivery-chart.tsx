@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { formatCount } from '../format';
 import { createdSince, useSettings } from '../settings';
-import { barsOf, stepName } from '../stats-bars';
+import { barsOf, isQuiet, stepName } from '../stats-bars';
 import { Chart } from './chart';
 
 const states = ['delivered', 'retrying', 'given_up'] as const;
@@ -41,6 +41,18 @@ export function DeliveryChart({
         ...(state && state !== 'retrying' && { state }),
       },
     });
+  if (isQuiet(stats)) {
+    return (
+      <section className="chart" aria-label="Deliveries">
+        <div className="chart-head">
+          <h2>Deliveries</h2>
+          <span className="soft small">no attempts in this time range</span>
+          <span className="grow" />
+          {children}
+        </div>
+      </section>
+    );
+  }
   return (
     <section className="chart" aria-label="Deliveries">
       <div className="chart-head">

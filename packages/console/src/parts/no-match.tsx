@@ -1,16 +1,37 @@
 import { useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
 import { eventTypesQuery } from '../api/events';
 import { usePermission } from '../permission';
+import { hasFilter } from '../search';
 import { ClearFilters } from './clear-filters';
 import { Empty } from './empty';
+import { WholeOrganization } from './workspace-note';
 
 /** Says that nothing matches the filters, and why if no event can have the type. */
-export function NoMatch({ title, type }: { title: string; type: string | undefined }) {
+export function NoMatch({
+  title,
+  type,
+  workspaceId,
+}: {
+  title: string;
+  type: string | undefined;
+  /** The workspace that was searched, or undefined for all of them. */
+  workspaceId: string | undefined;
+}) {
   const may = usePermission();
+  const isFiltered = hasFilter(useSearch({ strict: false }));
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents && type !== undefined });
   const isUnknown = type !== undefined && types?.every((known) => known.type !== type);
   return (
-    <Empty title={title} actions={<ClearFilters />}>
+    <Empty
+      title={title}
+      actions={
+        <>
+          {isFiltered && <ClearFilters />}
+          {workspaceId && <WholeOrganization className="btn" />}
+        </>
+      }
+    >
       <p>
         {isUnknown ? (
           <>
@@ -18,9 +39,16 @@ export function NoMatch({ title, type }: { title: string; type: string | undefin
             <code>invoice.paid</code>.
           </>
         ) : (
-          'Choose a longer range, or remove a filter.'
+          remedyOf(isFiltered, workspaceId)
         )}
       </p>
     </Empty>
   );
+}
+
+function remedyOf(isFiltered: boolean, workspaceId: string | undefined): string {
+  if (!workspaceId) return 'Choose a longer range, or remove a filter.';
+  return isFiltered
+    ? `Only ${workspaceId} is searched. Choose a longer range, remove a filter, or show the whole organization.`
+    : `Only ${workspaceId} is searched. To see everything, show the whole organization.`;
 }

@@ -1,4 +1,5 @@
 import { Forbidden } from '../../parts/forbidden';
+import { WorkspaceNote } from '../../parts/workspace-note';
 import { usePermission } from '../../permission';
 import { DeliveryTable } from './delivery-table';
 
@@ -8,6 +9,7 @@ export function DeliveryList() {
   return (
     <>
       <h1>Deliveries</h1>
+      <WorkspaceNote />
       <DeliveryTable />
     </>
   );

@@ -19,6 +19,7 @@ import { Countdown, TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
+import { hasFilter } from '../../search';
 import { inWorkspace } from '../../workspace';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { NoDeliveries, NoneSoFar } from './no-deliveries';
@@ -50,9 +51,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const searchedTo = query.data?.pages.at(-1)?.searchedTo;
   const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
   const names = new Map(webhooks?.map((one) => [one.id, webhookName(one)]));
-  const isFiltered = Object.keys(search).some(
-    (name) => name !== 'tab' && name !== 'live' && !(webhook && name === 'workspace_id'),
-  );
+  const isFiltered = hasFilter(search);
 
   const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
 
@@ -86,6 +85,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
           type={search.event_type}
           webhook={webhook}
           webhooks={webhooks}
+          workspaceId={filter.workspace_id}
         />
       )}
       {rows.length > 0 && (

@@ -4,6 +4,7 @@ import { Empty } from '../../parts/empty';
 import { MoreButton, MoreError, type Pages } from '../../parts/more';
 import { NoMatch } from '../../parts/no-match';
 import { ClockTime } from '../../parts/time';
+import { WholeOrganization } from '../../parts/workspace-note';
 import { useToken } from '../../permission';
 import { RecordCommand } from '../events/record-command';
 import { FirstWebhook } from '../webhooks/first-webhook';
@@ -32,18 +33,31 @@ export function NoDeliveries({
   type,
   webhook,
   webhooks,
+  workspaceId,
 }: {
   isFiltered: boolean;
   /** The event type that the list is filtered by. */
   type: string | undefined;
   webhook: Webhook | undefined;
   webhooks: Webhook[] | undefined;
+  /** The workspace that the list is limited to. */
+  workspaceId: string | undefined;
 }) {
   const token = useToken();
   if (isFiltered) {
-    return <NoMatch title="No matching deliveries" type={type} />;
+    return <NoMatch title="No matching deliveries" type={type} workspaceId={workspaceId} />;
   }
   if (webhooks?.length === 0) return <FirstWebhook />;
+  if (workspaceId) {
+    return (
+      <Empty
+        title={`No deliveries to webhooks of ${workspaceId}`}
+        actions={<WholeOrganization className="btn" />}
+      >
+        <p>Deliveries to webhooks of the whole organization are not listed while a workspace is chosen.</p>
+      </Empty>
+    );
+  }
   return (
     <Empty
       title="No deliveries yet"

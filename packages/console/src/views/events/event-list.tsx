@@ -64,7 +64,12 @@ function Events() {
       {/* If the list is refused, so is the tail: one note is enough. */}
       {canFollow && tail.error && !query.error && <ProblemNote error={tail.error} onRetry={tail.retry} />}
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
-      {isEmpty && (isFiltered ? <NoMatch title="No event matches" type={search.type} /> : <NoEvents />)}
+      {isEmpty &&
+        (isFiltered ? (
+          <NoMatch title="No event matches" type={search.type} workspaceId={workspace_id} />
+        ) : (
+          <NoEvents />
+        ))}
       {rows.length > 0 && (
         <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
           <table>

@@ -12,9 +12,11 @@ import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
 import { Skeleton } from '../../parts/skeleton';
 import { needsAttention } from '../../parts/webhook-tag';
+import { WorkspaceNote } from '../../parts/workspace-note';
 import { usePermission, useToken } from '../../permission';
 import { createdSince, useSettings } from '../../settings';
 import { viewsOf } from '../../shell/views';
+import { isQuiet } from '../../stats-bars';
 import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from '../webhooks/first-webhook';
 import { EventsByType } from './events-by-type';
@@ -47,6 +49,7 @@ function Figures() {
   return (
     <>
       <h1>{shown ? headingOf(shown, workspaceId) : 'Overview'}</h1>
+      <WorkspaceNote />
       <Loaded query={webhooks}>
         {(all) =>
           all.length === 0 ? (
@@ -62,7 +65,9 @@ function Figures() {
           <Loaded query={stats} skeleton={<FigureSkeleton />}>
             {(data) => (
               <>
-                <FigureRow stats={data} waiting={waiting.data} isCounting={isLoading(waiting)} />
+                {!(shown?.length === 0 && isQuiet(data)) && (
+                  <FigureRow stats={data} waiting={waiting.data} isCounting={isLoading(waiting)} />
+                )}
                 <DeliveryChart stats={data}>
                   <RangePicker search={search} fallback="24h" />
                 </DeliveryChart>
@@ -89,8 +94,9 @@ const isLoading = ({ error }: { error: unknown }) => error === null || isUnreach
 function headingOf(webhooks: readonly Webhook[], workspaceId: string | undefined): string {
   const count = webhooks.filter(needsAttention).length;
   if (count > 0) return `${plural(count, 'webhook needs', 'webhooks need')} attention`;
-  if (webhooks.length === 0) return workspaceId ? `No webhooks in ${workspaceId}` : 'Welcome';
-  return webhooks.length === 1 ? 'All webhooks are healthy' : `All ${webhooks.length} webhooks are healthy`;
+  if (webhooks.length === 0) return workspaceId ? `${workspaceId} has no webhooks of its own` : 'Welcome';
+  const all = webhooks.length === 1 ? 'All webhooks' : `All ${webhooks.length} webhooks`;
+  return workspaceId ? `${all} of ${workspaceId} are healthy` : `${all} are healthy`;
 }
 
 const figureNames = [

@@ -14,7 +14,7 @@ import { successRate } from '../../parts/sparkline';
 import { TimeAgo } from '../../parts/time';
 import { usePermission } from '../../permission';
 import { rangeOf } from '../../range';
-import { barsOf } from '../../stats-bars';
+import { barsOf, isQuiet } from '../../stats-bars';
 
 /** How the webhook has done over time. */
 export function Activity({ webhook }: { webhook: Webhook }) {
@@ -63,8 +63,6 @@ export function Activity({ webhook }: { webhook: Webhook }) {
     </Loaded>
   );
 }
-
-const isQuiet = ({ totals }: Stats) => totals.delivered + totals.failed_attempts + totals.given_up === 0;
 
 /** Says what the charts would show, and what makes them appear: without attempts, their axes would have no meaning. */
 function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNode }) {

@@ -11,6 +11,7 @@ import { Segmented } from '../../parts/segmented';
 import { TimeAgo } from '../../parts/time';
 import { WebhookDay } from '../../parts/webhook-day';
 import { needsAttention, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { WorkspaceNote } from '../../parts/workspace-note';
 import { usePermission } from '../../permission';
 import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from './first-webhook';
@@ -32,6 +33,7 @@ export function WebhookList() {
           </Link>
         )}
       </div>
+      <WorkspaceNote />
       <Loaded query={webhooks} lines={10}>
         {(all) => (all.length === 0 ? <FirstWebhook /> : <List webhooks={inWorkspace(all, workspaceId)} />)}
       </Loaded>
