@@ -58,6 +58,35 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(unexpected(faults, /status of 422/)).toEqual([]);
   });
 
+  it('say what is wrong with a URL where it is typed, until it is changed', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { page, faults } = await watched();
+    await page.setViewportSize({ width: 390, height: 600 });
+    await page.goto(link(tenant.token, '/webhooks/new'));
+    const url = page.getByLabel('URL');
+    const fault = page.locator('.form .fault');
+    const create = page.getByRole('button', { name: 'Create and verify' });
+    await url.fill('example.com/hook');
+    await page.getByRole('checkbox', { name: 'invoice.paid' }).check();
+    await create.click();
+    await fault.getByText('Start the URL with https://').waitFor();
+    expect(await url.evaluate((field) => field.matches(':focus'))).toBe(true);
+    const bar = (await page.locator('header.top').boundingBox())!;
+    expect((await url.boundingBox())!.y).toBeGreaterThan(bar.y + bar.height);
+    await url.fill('htp://example.com/hook');
+    expect(await fault.count()).toBe(0);
+
+    await page.getByText('Workspace, headers, rate limit').click();
+    await page.getByLabel('Workspace', { exact: true }).last().fill('Berlin');
+    await create.click();
+    await expect.poll(() => fault.count()).toBe(2);
+    await url.fill('https://example.com/hook');
+    expect(await fault.allInnerTexts()).toEqual([expect.stringContaining('WS-')]);
+    await page.getByLabel('Workspace', { exact: true }).last().fill('WS-berlin');
+    expect(await fault.count()).toBe(0);
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
+  });
+
   it('say that the event types could not be loaded, and load them again', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });

@@ -1,8 +1,8 @@
 import type { PosthornError } from '@posthorn/client';
 import { type ReactNode, useEffect, useId, useState } from 'react';
-import { faultOf } from '../../api/problem';
 import { Icon } from '../../parts/icon';
 import { useToken } from '../../permission';
+import { useFieldFaults } from './field-faults';
 import { TypePicker } from './type-picker';
 import { newPair, type WebhookDraft } from './webhook-fields';
 
@@ -26,7 +26,11 @@ export function isShownInForm(problem: PosthornError | undefined): boolean {
 /** The fields of a webhook, for a new one and for a change. */
 export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
   const token = useToken();
-  const change = (part: Partial<WebhookDraft>) => onChange({ ...draft, ...part });
+  const faults = useFieldFaults(problem);
+  const change = (part: Partial<WebhookDraft>) => {
+    for (const field of Object.keys(part)) faults.set(field, undefined);
+    onChange({ ...draft, ...part });
+  };
   const hasMore = draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== '';
   const [isOpen, setOpen] = useState(hasMore);
   // What was opened stays open while its fields are emptied.
@@ -47,7 +51,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
             ? 'An https URL at a public address.'
             : 'An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.'
         }
-        fault={faultOf(problem, 'url')}
+        fault={faults.of('url')}
       >
         {(props) => (
           <input
@@ -58,10 +62,16 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
             placeholder="https://example.com/webhooks"
             value={draft.url}
             onChange={(event) => change({ url: event.target.value })}
+            onInvalid={(event) => {
+              // The browser's own message does not say what is missing.
+              event.preventDefault();
+              faults.set('url', urlFaultOf(draft.url));
+              event.currentTarget.focus();
+            }}
           />
         )}
       </Field>
-      <Field label="Name" hint="A name or a note. Optional." fault={faultOf(problem, 'description')}>
+      <Field label="Name" hint="A name or a note. Optional." fault={faults.of('description')}>
         {(props) => (
           <input
             {...props}
@@ -76,7 +86,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
       <TypePicker
         chosen={draft.event_types}
         onChange={(event_types) => change({ event_types })}
-        fault={faultOf(problem, 'event_types')}
+        fault={faults.of('event_types')}
         {...(onShowSample && { onShowSample })}
       />
       {/* Otherwise the browser refuses to submit the form and cannot show why. */}
@@ -87,7 +97,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
             <Field
               label="Workspace"
               hint="Send only events of this workspace. Leave empty for the whole organization."
-              fault={faultOf(problem, 'workspace_id')}
+              fault={faults.of('workspace_id')}
             >
               {(props) => (
                 <input
@@ -100,11 +110,15 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
               )}
             </Field>
           )}
-          <HeaderPairs draft={draft} onChange={onChange} fault={faultOf(problem, 'headers')} />
+          <HeaderPairs
+            draft={draft}
+            onChange={({ headers }) => change({ headers })}
+            fault={faults.of('headers')}
+          />
           <Field
             label="Rate limit"
             hint="Requests per second on each node, 1 to 1,000. Leave empty for no limit."
-            fault={faultOf(problem, 'rate_limit')}
+            fault={faults.of('rate_limit')}
           >
             {(props) => (
               <input
@@ -123,6 +137,14 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
       </details>
     </>
   );
+}
+
+/** Says what is wrong with a URL that the browser does not accept. */
+function urlFaultOf(url: string): string {
+  if (url.trim() === '') return 'Enter a URL.';
+  return url.includes('://')
+    ? 'This is not a URL. Use one such as https://example.com/webhooks.'
+    : 'Start the URL with https://, such as https://example.com/webhooks.';
 }
 
 function reveal(details: Element): void {
