@@ -87,6 +87,32 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('asks for attention if attempts fail in a row, but not if the receiver asked to wait or one attempt failed', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const busy = { status: 503, headers: { 'retry-after': '600' } };
+    const waiting = await tenant.connect(busy, { description: 'waiting' });
+    const flaky = await tenant.connect(200, { description: 'flaky' });
+    await tenant.record();
+    await tenant.settled(waiting.webhook, 1);
+    await tenant.settled(flaky.webhook, 1, ({ status }) => status === 'success');
+    flaky.receiver.onDelivery = 500;
+    await tenant.record();
+    await tenant.settled(flaky.webhook, 2);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token));
+    await page.getByRole('heading', { name: 'All 2 webhooks are healthy' }).waitFor();
+    for (const count of [3, 4]) {
+      await tenant.record();
+      await tenant.settled(flaky.webhook, count);
+    }
+    await page.reload();
+    await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
+    await page.locator('.problem').getByRole('link', { name: 'flaky' }).waitFor();
+    await visit(page, `/webhooks/${waiting.webhook.id}`, 'waiting');
+    await page.getByText('Active', { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('copies a command that works when pasted, and hides its token on the screen', async () => {
     const tenant = await newTenant(service, { scopes });
     const receiver = await startReceiver();

@@ -1,13 +1,14 @@
 import type { Webhook } from '@posthorn/client';
+import type { JudgedWebhook } from '../api/webhooks';
 
 export type ShownStatus = 'active' | 'failing' | 'unverified' | 'disabled' | 'disabled_manually';
 
 /** Returns the API's status, extended with what people ask first: is the webhook failing, and did someone disable it? */
-export function shownStatusOf(webhook: Webhook): ShownStatus {
+export function shownStatusOf(webhook: JudgedWebhook): ShownStatus {
   if (webhook.status === 'unverified') return 'unverified';
   if (webhook.status === 'disabled')
     return webhook.disabled_reason === 'manual' ? 'disabled_manually' : 'disabled';
-  return webhook.last_delivery_status === 'failed' ? 'failing' : 'active';
+  return (webhook.isFailing ?? webhook.last_delivery_status === 'failed') ? 'failing' : 'active';
 }
 
 export function needsAttention(webhook: Webhook): boolean {

@@ -1,0 +1,36 @@
+import type { Delivery } from '@posthorn/client';
+
+/** How many of the latest deliveries of a webhook show whether it fails. */
+export const judgedMax = 10;
+/** Many receivers fail now and then, and the next attempt succeeds. */
+const failuresMin = 3;
+
+type Judged = Pick<
+  Delivery,
+  'status' | 'final' | 'attempts' | 'created_at' | 'delivered_at' | 'last_attempt_at'
+>;
+
+/**
+ * Returns whether a webhook whose latest attempt failed needs attention: a delivery was given up, or several attempts in
+ * a row failed, or none succeeded. If its receiver asked to wait, only a delivery that was given up counts.
+ */
+export function isFailing(latest: readonly Judged[], asksToWait: boolean): boolean {
+  if (latest.some(({ status, final }) => status === 'failed' && final)) return true;
+  if (asksToWait) return false;
+  const succeeded = latest.flatMap(({ delivered_at: at }) => (at ? Date.parse(at) : []));
+  if (succeeded.length === 0) return true;
+  const sinceMs = Math.max(...succeeded);
+  const failures = latest
+    .filter(({ status, last_attempt_at: at }) => status === 'failed' && at && Date.parse(at) > sinceMs)
+    // The list shows only when the latest attempt was made. If the delivery is newer, the others were later too.
+    .map(({ attempts, created_at }) => (Date.parse(created_at) > sinceMs ? attempts : 1));
+  return failures.reduce((sum, count) => sum + count, 0) >= failuresMin;
+}
+
+/** Returns the delivery whose latest attempt failed last, if its receiver may have asked to wait. */
+export function mayAskToWait<T extends Delivery>(latest: readonly T[]): T | undefined {
+  const [last] = latest
+    .filter(({ status, final }) => status === 'failed' && !final)
+    .toSorted((one, other) => (other.last_attempt_at ?? '').localeCompare(one.last_attempt_at ?? ''));
+  return last?.http_status === 429 || last?.http_status === 503 ? last : undefined;
+}
