@@ -17,11 +17,11 @@ export function curlOfRequest(request: SentRequest): string {
 }
 
 /**
- * Returns a command that posts JSON, with one member per line. The caller quotes the header, because it may
- * contain a shell command.
+ * Returns a command that posts JSON, with one member per line. The caller quotes the URL and the header, because they
+ * may contain a variable or a shell command.
  */
-export function jsonCurl(url: string, quotedHeader: string, body: unknown): string {
-  return `curl ${quoted(url)} \\
+export function jsonCurl(quotedUrl: string, quotedHeader: string, body: unknown): string {
+  return `curl ${quotedUrl} \\
   -H ${quotedHeader} \\
   -H 'Content-Type: application/json' \\
   -d ${quoted(membersPerLine(body))}`;

@@ -49,10 +49,11 @@ export function formatRelative(atMs: number, nowMs: number): string {
 }
 
 function oneUnit(ms: number): string {
-  if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;
-  if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h`;
-  return `${Math.floor(ms / 86_400_000)} d`;
+  // A unit is used only if the rounded value is less than one of the next.
+  if (ms < 59_500) return `${Math.round(ms / 1_000)} s`;
+  if (ms < 59.5 * 60_000) return `${Math.round(ms / 60_000)} min`;
+  if (ms < 23.5 * 3_600_000) return `${Math.round(ms / 3_600_000)} h`;
+  return `${Math.round(ms / 86_400_000)} d`;
 }
 
 const zoneOption = (zone: Zone) => (zone === 'utc' ? { timeZone: 'UTC' } : {});

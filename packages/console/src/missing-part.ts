@@ -23,13 +23,14 @@ export function isMissingPart(error: unknown): boolean {
 /**
  * Reloads the page as soon as the service responds, because a browser may not try again to load a part that failed to
  * load. Does so at most once per minute: if the files of a running service were replaced, it serves a page that refers
- * to files that are gone.
+ * to files that are gone. Returns whether it does.
  */
-export async function reloadWhenReachable(): Promise<void> {
+export async function reloadWhenReachable(): Promise<boolean> {
   await reachable();
-  if (Date.now() - Number(tabStorage.get(reloadedKey)) < reloadEveryMs) return;
+  if (Date.now() - Number(tabStorage.get(reloadedKey)) < reloadEveryMs) return false;
   tabStorage.set(reloadedKey, String(Date.now()));
   location.reload();
+  return true;
 }
 
 async function reachable(): Promise<void> {

@@ -255,7 +255,8 @@ describeInBrowser('the console in a browser', async (open) => {
 
     await door.shut();
     await open('Event types');
-    await notLoaded.waitFor();
+    await page.getByRole('alert').getByText('This view opens when the service is back').waitFor();
+    expect(await notLoaded.count()).toBe(0);
     await page.getByText('The service is unreachable.').waitFor();
     await door.open();
     await page.getByRole('heading', { name: 'Event types', exact: true }).waitFor();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatClock, formatRange } from '../src/format';
+import { formatClock, formatRange, formatRelative } from '../src/format';
 
 const at = (iso: string) => Date.parse(iso);
 const now = at('2026-11-17T13:00:00Z');
@@ -20,4 +20,20 @@ test.each([
   ['2025-11-17T10:00:00Z', '17 Nov 2025 10:00'],
 ])('the time %s shows its day unless it is today, and its year unless it is this year', (iso, text) => {
   expect(formatClock(at(iso), 'utc', now)).toBe(text);
+});
+
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
+
+test.each([
+  [1_000, 'now'],
+  [59_400, 'in 59 s'],
+  [59_600, 'in 1 min'],
+  [hour - 5_000, 'in 1 h'],
+  [59 * minute, 'in 59 min'],
+  [day - 10 * minute, 'in 1 d'],
+  [365 * day - 5_000, 'in 365 d'],
+  [-89_000, '1 min ago'],
+  [-91_000, '2 min ago'],
+])('a time %i ms from now is %s: the nearest value of one unit', (ms, text) => {
+  expect(formatRelative(now + ms, now)).toBe(text);
 });

@@ -37,7 +37,13 @@ describeInBrowser('the console at work', async (open) => {
         .locator('.workspace option')
         .evaluateAll((all) => all.map((one) => one.getAttribute('value'))),
     ).toEqual(['WS-berlin', 'WS-lyon']);
+    await field.fill('berlin');
+    await page.keyboard.press('Enter');
+    const wrong = page.getByRole('alert').getByText('Workspace IDs start with WS-');
+    await wrong.waitFor();
+    expect(new URL(page.url()).searchParams.has('workspace_id')).toBe(false);
     await field.fill('WS-berlin');
+    await wrong.waitFor({ state: 'hidden' });
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
     const views = page.getByRole('navigation', { name: 'Views', exact: true });
     expect(await views.getByRole('link', { name: 'Webhooks' }).innerText()).toMatch(/^Webhooks\s+1\b/);

@@ -1,5 +1,5 @@
 import type { Webhook } from '@posthorn/client';
-import { queryOptions } from '@tanstack/react-query';
+import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import { isFailing, judgedMax, mayAskToWait } from '../failing';
 import { posthorn } from './client';
 
@@ -11,19 +11,19 @@ export interface JudgedWebhook extends Webhook {
 /** All webhooks that the token can see. An organization may be allowed more than one page of them. */
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks', 'list'],
-  queryFn: async ({ signal }): Promise<JudgedWebhook[]> => {
+  queryFn: async ({ client, signal }): Promise<JudgedWebhook[]> => {
     const webhooks = await posthorn.webhooks.list({ limit: 100 }, { signal }).all();
     // If so many fail at once, what they have in common fails.
     if (webhooks.filter(mayFail).length > judgedWebhooksMax) return webhooks;
-    return Promise.all(webhooks.map((webhook) => judged(webhook, signal)));
+    return Promise.all(webhooks.map((webhook) => judged(webhook, client)));
   },
 });
 
 export const webhookQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhooks', 'one', id],
-    queryFn: async ({ signal }): Promise<JudgedWebhook> =>
-      judged(await posthorn.webhooks.get(id, { signal }), signal),
+    queryFn: async ({ client, signal }): Promise<JudgedWebhook> =>
+      judged(await posthorn.webhooks.get(id, { signal }), client),
   });
 
 const judgedWebhooksMax = 12;
@@ -32,21 +32,27 @@ const mayFail = (webhook: Webhook) =>
   webhook.status === 'active' && webhook.last_delivery_status === 'failed';
 
 /** Adds whether a webhook is failing, which the result of one attempt does not show. */
-async function judged(webhook: Webhook, signal: AbortSignal): Promise<JudgedWebhook> {
+async function judged(webhook: Webhook, client: QueryClient): Promise<JudgedWebhook> {
   if (!mayFail(webhook)) return webhook;
-  try {
-    const { data } = await posthorn.deliveries
-      .list({ webhook_id: webhook.id, limit: judgedMax }, { signal })
-      .first();
-    const waiting = mayAskToWait(data);
-    const detail = waiting && (await posthorn.deliveries.get(webhook.id, waiting.id, { signal }));
-    const asksToWait = detail?.attempt_log.at(-1)?.response_headers?.['retry-after'] !== undefined;
-    return { ...webhook, isFailing: isFailing(data, asksToWait) };
-  } catch {
-    // The webhooks matter more.
-    return webhook;
-  }
+  // If it cannot be judged, it is still listed.
+  const verdict = await client.fetchQuery(verdictQuery(webhook.id)).catch(() => undefined);
+  return verdict === undefined ? webhook : { ...webhook, isFailing: verdict };
 }
+
+const verdictQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['deliveries', 'verdict', id],
+    queryFn: async ({ signal }): Promise<boolean> => {
+      const list = posthorn.deliveries.list({ webhook_id: id, limit: judgedMax }, { signal });
+      const { data } = await list.first();
+      const waiting = mayAskToWait(data);
+      const detail = waiting && (await posthorn.deliveries.get(id, waiting.id, { signal }));
+      const asksToWait = detail?.attempt_log.at(-1)?.response_headers?.['retry-after'] !== undefined;
+      return isFailing(data, asksToWait);
+    },
+    // The list of webhooks is read more often.
+    staleTime: 15_000,
+  });
 
 export const replayQuery = (webhookId: string, replayId: string) =>
   queryOptions({

@@ -15,7 +15,7 @@ function Message({ headers, body, isRaw }: { headers: [string, string][]; body: 
     <>
       {headers.map(([name, value]) => (
         <span key={name}>
-          <span className="t-key">{name}</span>: {value}
+          <span className="t-key">{name}</span>: <span className="header-value">{value}</span>
           {'\n'}
         </span>
       ))}

@@ -12,8 +12,8 @@ export function Banner() {
     <div className="banner" role="status">
       {state.kind === 'unreachable' ? (
         <span>
-          <b>The service is unreachable.</b> The data on this page may be out of date. The console will
-          reconnect automatically.
+          <b>The service is unreachable.</b> The console will reconnect automatically. Until then, this page
+          is not updated.
         </span>
       ) : (
         <span>

@@ -1,6 +1,7 @@
 import type { Token } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useIsPast } from '../clock';
+import { shortId } from '../identifier';
 import { TimeAgo } from '../parts/time';
 import { useAttention } from './attention';
 import { Brand } from './brand';
@@ -32,7 +33,7 @@ export function SideBar({ token }: { token: Token | undefined }) {
       </nav>
       {token && (
         <Link to="/token" className="foot">
-          <b>{token.actor.id}</b>
+          <b title={token.actor.id}>{shortId(token.actor.id)}</b>
           {ofToken(token)} <End at={token.expires_at} />
         </Link>
       )}

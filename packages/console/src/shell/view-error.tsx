@@ -1,15 +1,32 @@
 import { type ErrorComponentProps, Link } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
+import { connection } from '../connection';
 import { isMissingPart, reloadWhenReachable } from '../missing-part';
 import { Empty } from '../parts/empty';
 import { ProblemNote } from '../parts/problem-note';
+import { Skeleton } from '../parts/skeleton';
+import { useStore } from '../store';
 
 export function ViewError({ error, reset }: ErrorComponentProps) {
   const isMissing = isMissingPart(error);
+  const [isChecked, setChecked] = useState(!isMissing);
+  const { kind } = useStore(connection);
   useEffect(() => {
-    if (isMissing) void reloadWhenReachable();
+    if (isMissing) void reloadWhenReachable().then((reloads) => setChecked(!reloads));
   }, [isMissing]);
+  if (isMissing && kind === 'unreachable') return <OpensLater />;
+  // It is not known yet whether the service is unreachable.
+  if (!isChecked) return <Skeleton />;
   return <ProblemNote error={error} onRetry={isMissing ? () => location.reload() : reset} />;
+}
+
+function OpensLater() {
+  return (
+    <div className="note warn" role="alert">
+      <b>This view opens when the service is back</b>
+      <p>It has not been loaded yet. You do not need to do anything.</p>
+    </div>
+  );
 }
 
 export function NotFound() {

@@ -5,19 +5,25 @@ import { webhooksQuery } from '../api/webhooks';
 import { permissionOf } from '../permission';
 import { useWorkspace } from '../workspace';
 
-/** Limits every view to one workspace. Suggests the workspaces in the loaded data, but accepts any. */
+/** Limits every view to one workspace. Suggests the workspaces in the loaded data, but accepts any ID. */
 export function WorkspaceField({ token }: { token: Token }) {
   const { workspaceId = '', choose } = useWorkspace();
   const [text, setText] = useState(workspaceId);
+  const [applied, setApplied] = useState(workspaceId);
   const [known, setKnown] = useState<string[]>([]);
   const seen = useSeenWorkspaces(token);
   const listId = useId();
-  useEffect(() => setText(workspaceId), [workspaceId]);
+  useEffect(() => {
+    setText(workspaceId);
+    setApplied(workspaceId);
+  }, [workspaceId]);
+  const isWrong = text === applied && !isPossible(text);
 
   function apply(value: string): void {
     const next = value.trim();
     setText(next);
-    if (next !== workspaceId) choose(next || undefined);
+    setApplied(next);
+    if (next !== workspaceId && isPossible(next)) choose(next || undefined);
   }
 
   return (
@@ -30,10 +36,11 @@ export function WorkspaceField({ token }: { token: Token }) {
     >
       <label>
         <input
-          className={workspaceId ? 'pill chosen' : 'pill'}
+          className={workspaceId && !isWrong ? 'pill chosen' : 'pill'}
           type="search"
           list={listId}
           aria-label="Workspace"
+          aria-invalid={isWrong}
           placeholder="Workspace"
           title="Show one workspace only"
           autoComplete="off"
@@ -48,6 +55,11 @@ export function WorkspaceField({ token }: { token: Token }) {
           }}
         />
       </label>
+      {isWrong && (
+        <span className="fault" role="alert">
+          Workspace IDs start with WS-, such as WS-berlin.
+        </span>
+      )}
       <datalist id={listId}>
         {known.map((one) => (
           <option key={one} value={one} />
@@ -55,6 +67,11 @@ export function WorkspaceField({ token }: { token: Token }) {
       </datalist>
     </form>
   );
+}
+
+/** Returns whether there can be a workspace with this ID. Empty means all workspaces. */
+function isPossible(id: string): boolean {
+  return id === '' || id.startsWith('WS-');
 }
 
 /** Returns a function that lists the workspaces of the webhooks and of the events that were loaded. */

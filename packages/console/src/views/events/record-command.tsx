@@ -16,10 +16,29 @@ export function RecordCommand() {
     subject: { type: 'invoice', id: 'INV-2042' },
     payload: { id: 'INV-2042', amount_minor: 1249900, currency: 'EUR' },
   };
+  const isKnown = isDefaultAddress(location);
   const command = jsonCurl(
-    'http://127.0.0.1:7401/platform/events',
+    isKnown ? "'http://127.0.0.1:7401/platform/events'" : '"$PLATFORM_URL/platform/events"',
     '"Authorization: Bearer $(cat .posthorn/platform-token)"',
     event,
   );
-  return <CodeBlock title="Record an event" text={command} what="the command" />;
+  return (
+    <>
+      {!isKnown && (
+        <p>
+          First set <code>PLATFORM_URL</code> to the address of the platform listener, such as{' '}
+          <code>http://127.0.0.1:7401</code>.
+        </p>
+      )}
+      <CodeBlock title="Record an event" text={command} what="the command" />
+    </>
+  );
+}
+
+/**
+ * Returns whether the console is at the address that it has after `npm start`. Only then is the address of the platform
+ * listener known. Another service could be listening there, and would get the token.
+ */
+function isDefaultAddress({ hostname, port }: Location): boolean {
+  return port === '7400' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
 }

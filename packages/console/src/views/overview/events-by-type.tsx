@@ -22,7 +22,7 @@ export function EventsByType({
           <thead>
             <tr>
               <th>Type</th>
-              <th className="wide">
+              <th className="wide share-col">
                 <span className="hidden-visually">Share</span>
               </th>
               <th className="r count-col">Events</th>

@@ -36,7 +36,7 @@ export function FirstWebhook() {
           <TokenCommand
             title="Or from a terminal"
             command={(secret) =>
-              jsonCurl(`${location.origin}/v1/webhooks`, `'Authorization: Bearer ${secret}'`, body)
+              jsonCurl(`'${location.origin}/v1/webhooks'`, `'Authorization: Bearer ${secret}'`, body)
             }
           />
         </>

@@ -53,9 +53,8 @@ function Unverified({ webhook }: { webhook: Webhook }) {
         />
       </p>
       <p>
-        The webhook receives no events until it is verified. {name} tries up to five more times, after 1
-        minute, 5 minutes, 30 minutes, 2 hours and 12 hours. Once it is verified, you can replay the events
-        that it missed.
+        The webhook receives no events until it is verified. {name} tries again up to five times in the first
+        15 hours. Once it is verified, you can replay the events that it missed.
       </p>
       {failure && (
         <p className="small">
