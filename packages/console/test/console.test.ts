@@ -216,6 +216,30 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('shows which webhooks received the newest events, even if so many arrive that a search for all takes long', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200);
+    await tenant.record({ subject: { type: 'invoice', id: 'INV-first' } });
+    const [first] = await tenant.settled(webhook, 1);
+    const { page, faults } = await watched();
+    await page.route(/\/v1\/deliveries\?/, async (route) => {
+      // Every page is followed by one that does not come.
+      if (new URL(route.request().url()).searchParams.has('cursor')) return;
+      const { data } = await (await route.fetch()).json();
+      const meta = { cursor: 'more', has_more: true };
+      await route.fulfill({ json: { data: [...data, { ...first, event_id: 'EVT-other' }], meta } });
+    });
+    await page.route(/\/events\/[^/]+\/deliveries\?/, () => undefined);
+    await page.goto(link(tenant.token, '/events?type=invoice.paid'));
+    await page.getByRole('link', { name: 'INV-first' }).waitFor();
+    await refreshOften(page);
+    await page.getByRole('button', { name: 'Live', exact: true }).click();
+    await page.getByRole('status').getByText('live').waitFor();
+    await tenant.record({ subject: { type: 'invoice', id: 'INV-second' } });
+    await page.getByRole('row').filter({ hasText: 'INV-second' }).getByText('1 of 1').waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('says that the service is unreachable, and reconnects automatically without missing an event', async () => {
     const tenant = await newTenant(service, { scopes });
     const { page, faults } = await watched();

@@ -1,10 +1,12 @@
 import type { Delivery, Event, Page } from '@posthorn/client';
-import { queryOptions, useQueries } from '@tanstack/react-query';
+import { queryOptions, useQueries, useQuery } from '@tanstack/react-query';
 import { posthorn } from '../../api/client';
 import { searchedPagesMax } from '../../api/deliveries';
 import { type EventOutcome, outcomesOf } from './outcome';
 
 const limit = 100;
+/** How many times more often the newest deliveries are read while events arrive. */
+const oftener = 5;
 /** The deliveries of 25 events to 16 webhooks. */
 const wanted = 4 * limit;
 
@@ -30,7 +32,8 @@ interface Search extends Page<Delivery> {
 /**
  * Returns what is known about the outcome of each row. Except for redeliveries and replays, a delivery has the same
  * time as its event, so one search in the time range of a page finds the deliveries, and one more covers all rows that
- * are newer than the list. A search ends after `wanted` deliveries, and does not find deliveries without an attempt:
+ * are newer than the list. While many events arrive, the newest deliveries are also read on their own, more often.
+ * A search ends after `wanted` deliveries, and does not find deliveries without an attempt:
  * "1 of 1" means that every webhook that the event was sent to received it. Others may still be waiting.
  */
 export function useOutcomes(
@@ -45,12 +48,22 @@ export function useOutcomes(
     queries: ranges.map((range) => ({
       ...searchQuery(range, newest),
       enabled: isOn,
-      // A search that takes several requests is repeated less often.
+      // A search that takes several requests is repeated less often, unless new rows soon make it useless.
       refetchInterval: ({ state }: { state: { data: Search | undefined } }) =>
-        refetchInterval && refetchInterval * Math.max(1, Math.ceil((state.data?.data.length ?? 0) / limit)),
+        refetchInterval &&
+        refetchInterval * (range.to ? Math.max(1, Math.ceil((state.data?.data.length ?? 0) / limit)) : 1),
     })),
   });
-  const outcomes = outcomesOf(searches.flatMap(({ data: page }) => page ?? []));
+  const newRows = ranges.find(({ to }) => to === undefined);
+  const { data: newestPage } = useQuery({
+    ...newestQuery(newRows?.from ?? '', newest),
+    enabled: isOn && newRows !== undefined,
+    refetchInterval: ({ state }) =>
+      refetchInterval && (state.data?.newest === newest ? refetchInterval : refetchInterval / oftener),
+  });
+  const outcomes = outcomesOf(
+    [newestPage, ...searches.map(({ data }) => data)].flatMap((page) => page ?? []),
+  );
   const foundOf = ({ id, created_at: at }: Event): FoundOutcome => {
     const search = searches[ranges.findIndex(({ from, to }) => from <= at && (!to || at <= to))];
     const outcome = outcomes.get(id);
@@ -79,4 +92,14 @@ const searchQuery = ({ from, to }: Range, newest: string) =>
       const list = posthorn.deliveries.list({ from, to, limit }, { signal });
       return { ...(await list.search(wanted, searchedPagesMax)), newest, dueTo };
     },
+  });
+
+/** One page of the newest deliveries, with the time of the newest row when it was read. */
+const newestQuery = (from: string, newest: string) =>
+  queryOptions({
+    queryKey: ['deliveries', 'newest-of-range', from],
+    queryFn: async ({ signal }) => ({
+      ...(await posthorn.deliveries.list({ from, limit }, { signal }).first()),
+      newest,
+    }),
   });
