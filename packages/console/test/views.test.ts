@@ -183,6 +183,33 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('shorten IDs in the middle or not at all, show all of a program, and send no token to an address that they guess', async () => {
+    const actor = { type: 'user', id: 'TOK-01M7QHX8FW397G8DA5DVQ32KNQ' } as const;
+    const tenant = await newTenant(service, { scopes, actor });
+    const { webhook } = await tenant.connect();
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/events'));
+    await page.getByText('curl "$PLATFORM_URL/platform/events"').waitFor();
+    const name = page.locator('.side .foot b');
+    expect(await name.getAttribute('title')).toBe(actor.id);
+    expect(await name.innerText()).toBe('TOK-01M7…32KNQ');
+    await visit(page, `/webhooks/${webhook.id}?tab=receiver`, webhook.url.replace('http://', ''));
+    const program = page.locator('pre.program').first();
+    await program.waitFor();
+    expect(await program.evaluate((box) => box.scrollHeight - box.clientHeight)).toBe(0);
+
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1);
+    await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
+    const id = page.locator('pre').getByText(delivery.id, { exact: true });
+    await id.waitFor();
+    // On a narrow screen, the ID does not fit next to the name of its header.
+    await page.setViewportSize({ width: 340, height: 700 });
+    const lineHeight = (await page.locator('pre .header-value').first().boundingBox())!.height;
+    expect((await id.boundingBox())!.height).toBe(lineHeight);
+    expect(faults).toEqual([]);
+  });
+
   it('show what the address asks for, even if it no longer exists, and nothing that could not be loaded', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(500, { description: 'orders-eu', event_types: ['invoice.*'] });

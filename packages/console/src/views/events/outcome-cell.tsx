@@ -33,7 +33,8 @@ export function OutcomeCell({ eventId, found }: { eventId: string; found: FoundO
   const lookedUp = data && !data.hasMore ? outcomesOf([data]).get(eventId) : undefined;
   const outcome = mustLookUp && data ? lookedUp : inSearch;
   const isNone = mustLookUp && data?.data.length === 0;
-  const isLoading = found === undefined || (mustLookUp && !data && !error);
+  // Until the event is looked up, what the search found is the best that is known.
+  const isLoading = found === undefined || (found === 'missing' && !data && !error);
   return (
     <td ref={cell} className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
       {isLoading ? (
