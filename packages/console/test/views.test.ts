@@ -372,7 +372,7 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
     await page
-      .getByText(/receives no events until it is verified\. Posthorn tries up to five more times/)
+      .getByText(/receives no events until it is verified\. Posthorn tries again up to five times/)
       .waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
     await page.route('**/verify', (route) => route.fulfill({ status: 500, json: refused }), { times: 1 });
