@@ -1,10 +1,10 @@
-import type { Delivery, Page, Stats, Webhook } from '@posthorn/client';
+import type { Delivery, Page, Stats } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { isUnreachable } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
-import { formatCount, formatMs, plural } from '../../format';
+import { formatCount, formatMs } from '../../format';
 import { useLive } from '../../live';
 import { loadChart } from '../../parts/chart';
 import { DeliveryChart } from '../../parts/delivery-chart';
@@ -20,6 +20,7 @@ import { isQuiet } from '../../stats-bars';
 import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from '../webhooks/first-webhook';
 import { EventsByType } from './events-by-type';
+import { headingOf } from './heading';
 import { NoScopes } from './no-scopes';
 import { Problems } from './problems';
 import { overviewQueries } from './queries';
@@ -48,7 +49,7 @@ function Figures() {
   const shown = webhooks.data && inWorkspace(webhooks.data, workspaceId);
   return (
     <>
-      <h1>{shown ? headingOf(shown, workspaceId) : 'Overview'}</h1>
+      <h1>{shown ? headingOf(shown, shown.filter(needsAttention).length, workspaceId) : 'Overview'}</h1>
       <WorkspaceNote />
       <Loaded query={webhooks}>
         {(all) =>
@@ -90,14 +91,6 @@ function Figures() {
 
 /** Returns whether there is something to wait for. If not, a note above says what went wrong. */
 const isLoading = ({ error }: { error: unknown }) => error === null || isUnreachable(error);
-
-function headingOf(webhooks: readonly Webhook[], workspaceId: string | undefined): string {
-  const count = webhooks.filter(needsAttention).length;
-  if (count > 0) return `${plural(count, 'webhook needs', 'webhooks need')} attention`;
-  if (webhooks.length === 0) return workspaceId ? `${workspaceId} has no webhooks of its own` : 'Welcome';
-  const all = webhooks.length === 1 ? 'All webhooks' : `All ${webhooks.length} webhooks`;
-  return workspaceId ? `${all} of ${workspaceId} are healthy` : `${all} are healthy`;
-}
 
 const figureNames = [
   'delivered',
