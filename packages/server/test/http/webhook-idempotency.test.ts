@@ -47,7 +47,7 @@ describe('a POST with an Idempotency-Key', () => {
       text: 'select fingerprint from posthorn.request_keys where organization_id = $1',
       values: [tenant.organization],
     });
-    const body = JSON.stringify({ organization_id: tenant.organization, event_types: '*', ...fields });
+    const body = JSON.stringify(tenant.creation(fields));
     expect(rows).toHaveLength(1);
     expect(rows[0]!.fingerprint).not.toEqual(createHash('sha256').update(body).digest());
     const after = await startTestService({ ...settings, POSTHORN_SECRET_KEY: `${newer},${older}` });
