@@ -1,21 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { StoredAuditEntry } from './audit.js';
 
 /** What the hash of an audit log entry covers, apart from the hash of the previous entry. */
-export interface HashedEntry {
-  organization_id: string;
+export interface HashedEntry extends StoredAuditEntry {
   position: number;
-  id: string;
-  created_at: Date;
-  workspace_id: string | null;
-  actor_type: string;
-  actor_id: string;
-  action: string;
-  target_type: string;
-  target_id: string;
-  request_id: string | null;
-  source_address: string | null;
-  /** The JSON text, as it is stored. */
-  changes: string;
 }
 
 /**

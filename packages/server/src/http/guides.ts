@@ -49,7 +49,7 @@ const conventions = `- Bodies are JSON in UTF-8. Send a body with \`Content-Type
 - IDs are opaque after their prefix.
 - Unknown and repeated query parameters are errors. Nothing is ignored.
 - Every response has an \`X-Request-Id\` header. You can send your own: 8 to 128 characters from \`A-Z a-z 0-9 . _ -\`.
-- To repeat a \`POST\` safely, send an \`Idempotency-Key\` header. For 24 hours, the same key with the same body returns the first response. Test events do not accept a key.
+- To repeat a \`POST\` safely, send an \`Idempotency-Key\` header. For 24 hours, the same key with the same body returns the first response. A key has no effect on test events.
 
 ### Pages
 
