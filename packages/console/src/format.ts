@@ -43,7 +43,7 @@ export function formatDuration(ms: number): string {
 /** `12 s ago`, `in 58 min`: only one unit, so that a column of times is easy to read. */
 export function formatRelative(atMs: number, nowMs: number): string {
   const distance = Math.abs(atMs - nowMs);
-  if (distance < 2_000) return 'now';
+  if (distance < 2_000) return atMs > nowMs ? 'now' : 'just now';
   const text = oneUnit(distance);
   return atMs > nowMs ? `in ${text}` : `${text} ago`;
 }

@@ -25,6 +25,7 @@ test.each([
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
 
 test.each([
+  [-1_000, 'just now'],
   [1_000, 'now'],
   [59_400, 'in 59 s'],
   [59_600, 'in 1 min'],
