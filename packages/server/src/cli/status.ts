@@ -104,6 +104,7 @@ export function adviceFor(
 const failingColumns: readonly Column<FailingWebhook>[] = [
   { title: 'webhook', of: ({ webhook_id }) => webhook_id },
   timeColumn('failing since', ({ failing_since }) => failing_since),
+  { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
   { title: 'URL', of: ({ url }) => withoutQuery(url), spare: 1, cuts: true },
   { title: 'organization', of: ({ organization_id }) => organization_id, spare: 2 },
 ];

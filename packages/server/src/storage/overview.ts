@@ -116,6 +116,9 @@ export interface FailingWebhook {
   webhook_id: string;
   url: string;
   failing_since: Date;
+  /** The result of the latest attempt: one of the two, or neither if its delivery has been removed. */
+  http_status: number | null;
+  error: string | null;
 }
 
 /**
@@ -124,9 +127,16 @@ export interface FailingWebhook {
 async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({
     text: `
-  select w.organization_id, w.id as webhook_id, w.url, h.failing_since
+  select w.organization_id, w.id as webhook_id, w.url, h.failing_since, latest.http_status, latest.error
     from posthorn.webhook_health h
     join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
+    left join lateral (
+      select d.http_status, d.error
+        from posthorn.deliveries d
+       where d.organization_id = h.organization_id and d.webhook_id = h.webhook_id and d.attempts > 0
+       order by d.created_at desc, d.id desc
+       limit 1
+    ) latest on true
    where h.failing_since is not null and w.status = 'active'
    order by h.failing_since
    limit $1`,

@@ -18,7 +18,7 @@ import { eventually, newTenant } from '../support/tenant.js';
 const linesOf = (text: string) => text.split('\n').slice(0, -1);
 
 describe('status', () => {
-  test('shows the nodes, the waiting deliveries, the failing webhooks without their query, and the partitions', async () => {
+  test('shows the nodes, the waiting deliveries, the failing webhooks with their latest result and without their query, and the partitions', async () => {
     const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
     const tenant = await newTenant(service);
     const { webhook, receiver } = await tenant.connect(500);
@@ -36,7 +36,10 @@ describe('status', () => {
       deliveries: { backlog: 0, retrying: 1, in_memory: 0, held: 0 },
       webhooks: { active: 1, unverified: 0, disabled: 0 },
       failing_webhooks: [
-        { organization_id: tenant.organization, webhook_id: webhook.id, url: `${receiver.url}?…` },
+        {
+          ...{ organization_id: tenant.organization, webhook_id: webhook.id, url: `${receiver.url}?…` },
+          ...{ http_status: 500, error: null },
+        },
       ],
     });
     expect(status.partitions.map(({ table }: { table: string }) => table)).toContain('events');
@@ -45,7 +48,8 @@ describe('status', () => {
     expect(plain.stdout).toContain(webhook.id);
     expect(plain.stdout).not.toContain('hidden');
     const { stdout: wide } = await command(['status'], { ...env, NO_COLOR: '1' }, 80);
-    expect(wide).toMatch(/^webhook +failing since \(UTC\) /m);
+    expect(wide).toMatch(/^webhook +failing since \(UTC\) +result/m);
+    expect(wide).toMatch(new RegExp(`^${webhook.id}.* 500 `, 'm'));
     expect(wide).toMatch(/ until \(UTC\)$/m);
   });
 
