@@ -30,8 +30,8 @@ function variants(body: Buffer): [Buffer, string][] {
   return [
     [bytes(text.replace(/\s+$/, '')), 'White space was added at the end of the body.'],
     [bytes(`${text}\n`), 'A line break at the end of the body was removed.'],
-    [bytes(text.replaceAll('\r\n', '\n')), 'The line breaks of the body were changed to CRLF.'],
-    [bytes(text.replaceAll(/\r?\n/g, '\r\n')), 'The line breaks of the body were changed to LF.'],
+    [bytes(text.replaceAll('\r\n', '\n')), 'The line breaks in the body were changed to CRLF.'],
+    [bytes(text.replaceAll(/\r?\n/g, '\r\n')), 'The line breaks in the body were changed to LF.'],
     [bytes(text.replace(/^\u00ef\u00bb\u00bf/, '')), 'A byte order mark was added at the start of the body.'],
   ];
 }

@@ -90,7 +90,7 @@ export function validUrl(text: string): string {
     const { username, password } = new URL(text);
     if (username === '' && password === '') return text.replace(/\/+$/, '');
     throw new CommandFailure(
-      'The URL contains a username or a password. Remove it: a request contains only the access token.',
+      'The URL contains a username or a password. Remove it: requests are authenticated with the access token only.',
     );
   }
   throw new CommandFailure(`'${text}' is not an http or https URL. Use --url ${defaultUrl}, for example.`);
@@ -101,7 +101,7 @@ export function validToken(text: string): string {
   const token = text.trim();
   if (/^[!-~]*$/.test(token)) return token;
   throw new CommandFailure(
-    'The token contains a character that no token contains. Copy the whole token, then run posthorn login again.',
+    'The token contains a character that is not allowed in a token. Copy the whole token, then run posthorn login again.',
   );
 }
 

@@ -28,14 +28,14 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
     heading(
       terminal,
       'Waiting',
-      'The webhook is unverified. The next attempt follows when it is verified.',
+      'The webhook is unverified. The next attempt is made after it is verified.',
       `To see why its verification failed, run posthorn webhooks get ${webhook_id}.`,
       `To verify it again, run posthorn webhooks verify ${webhook_id}.`,
     );
   if (last?.error_detail)
     heading(terminal, 'Diagnosis', last.error_detail, ...(last.remedy ? [last.remedy] : []));
   if (delivery.error === 'disabled')
-    heading(terminal, 'Ended', 'The webhook was disabled, so there will be no further attempt.');
+    heading(terminal, 'Ended', 'The webhook was disabled, so there will be no further attempts.');
   if (attempt_log.length > 0) {
     heading(terminal, 'Attempts');
     terminal.table(columns, attempt_log);

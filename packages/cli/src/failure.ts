@@ -46,7 +46,8 @@ function nextStep(error: PosthornError, command: string, token: string | undefin
   // The detail says what to check.
   if (code === 'unexpected_response') return 'Run posthorn whoami to see the URL in use.';
   // The detail contains the URL.
-  if (code === 'unreachable' || code === 'timeout') return 'Check the URL and that the service is running.';
+  if (code === 'unreachable' || code === 'timeout')
+    return 'Check that the URL is correct and that the service is running.';
   if (status === 401 && token === '--token') return 'The token comes from --token: correct it.';
   if (status === 401 && token !== undefined) return `The token comes from ${token}: correct or unset it.`;
   if (status === 401) return 'Run posthorn login to store a valid token.';

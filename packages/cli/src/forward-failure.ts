@@ -67,7 +67,7 @@ export function explainError(error: NodeJS.ErrnoException, url: URL): ForwardFai
     );
   return (
     explainTls(error, url) ??
-    say(message || code || 'unknown error', 'Check the URL, and that the receiver is running.')
+    say(message || code || 'unknown error', 'Check that the URL is correct and that the receiver is running.')
   );
 }
 
@@ -92,7 +92,7 @@ function explainTls(
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
       return say(
-        `the certificate of ${hostname} was issued by a certificate authority that this machine does not know, or its chain is incomplete`,
+        `the certificate of ${hostname} was issued by a certificate authority that this machine does not trust, or its chain is incomplete`,
         trusting('the certificate of that authority'),
       );
     case 'CERT_HAS_EXPIRED':

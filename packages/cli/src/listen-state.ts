@@ -67,7 +67,8 @@ export class ListenPosition {
 
 /** Returns the secret of the options, or the one that local requests are signed with by default. */
 export async function signingSecret({ secret }: Options, env: Env): Promise<string> {
-  if (secret === '') throw new UsageError('--secret: the secret is empty. Check that its variable is set.');
+  if (secret === '')
+    throw new UsageError('--secret: the secret is empty. Check that the variable you passed is set.');
   return secret ?? localSecret(env);
 }
 

@@ -89,7 +89,7 @@ export async function printList<Row extends object>(
   const limit = limitOf(options);
   const found = await firstOf(list(Math.min(pageMax, limit + 1)), limit + 1, (searchedTo) => {
     const back = utcTime(new Date(searchedTo));
-    terminal.status(terminal.paint('dim', `Searching … No other ${what} found since ${back}.`));
+    terminal.status(terminal.paint('dim', `Searching… No other ${what} found since ${back}.`));
   });
   const shown = found.slice(0, limit);
   if (options.json) {

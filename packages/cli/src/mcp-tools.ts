@@ -239,7 +239,7 @@ function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): s
   const failure = hook?.verification_failure;
   return [
     ...(failure ? [`Why the webhook is unverified: ${failure.error_detail} ${failure.remedy}`] : []),
-    `The next attempt follows when the webhook is verified. To verify it, run posthorn webhooks verify ${webhook_id}.`,
+    `The next attempt is made after the webhook is verified. To verify it, run posthorn webhooks verify ${webhook_id}.`,
   ];
 }
 
@@ -259,7 +259,7 @@ function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
   ];
   if (found.status === 'failed' && found.final)
     lines.push(
-      `There will be no further attempt. When the receiver works again, redeliver ${found.id}, or replay a time range.`,
+      `There will be no further attempts. When the receiver works again, redeliver ${found.id}, or replay a time range.`,
     );
   return lines.join('\n');
 }

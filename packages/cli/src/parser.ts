@@ -109,7 +109,9 @@ function givenTo({ options }: Command, child: Commander): Pick<Context, 'options
     const given = Array.isArray(value) ? value : [];
     // The help shows the value of a list with a comma: `a,b`.
     if (!repeats && given.length > 1 && shown.includes(','))
-      throw new UsageError(`--${name} was given twice. Separate the values with commas: --${name} ${shown}.`);
+      throw new UsageError(
+        `--${name} was given more than once. Separate the values with commas: --${name} ${shown}.`,
+      );
     // Otherwise, the last one counts, so that a user can override what an alias or a script sets.
     if (repeats) lists[name] = given;
     else texts[name] = value === undefined ? undefined : String(given.at(-1) ?? value);

@@ -20,7 +20,7 @@ export async function progressOf<T>(terminal: Terminal, read: () => Promise<T>, 
       if (!(error instanceof PosthornError)) throw error;
       if (!mayPass(error) || performance.now() >= untilMs)
         throw new CommandFailure(`${error.detail}\n${note}`);
-      terminal.status(terminal.paint('dim', 'The service is unavailable. Trying again …'));
+      terminal.status(terminal.paint('dim', 'The service is unavailable. Trying again…'));
       await delay(Math.min(error.retryAfterMs ?? waitMs, retryForMs));
     }
   }

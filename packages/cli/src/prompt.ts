@@ -29,7 +29,7 @@ export async function promptToken(context: Context): Promise<string> {
   const streams = streamsOf(context);
   if (!streams)
     throw new CommandFailure(
-      'Cannot ask for the token, because the output is redirected. Redirect the token to standard input, too.',
+      'Cannot prompt for the token because the output is redirected. Pass the token on standard input instead.',
     );
   const { password, isCancel } = await prompts();
   const value = await password({ message: 'Access token', ...streams });

@@ -287,7 +287,7 @@ describe('deliveries', () => {
     expect((await printed(...list)).split('\t')[2]).toBe('disabled');
     const report = await printed('deliveries', 'get', id);
     expect(report).toMatch(/^Status\tgiven_up, 1 attempt$/m);
-    expect(report).toContain('The webhook was disabled, so there will be no further attempt.');
+    expect(report).toContain('The webhook was disabled, so there will be no further attempts.');
     expect((await run(['deliveries', 'redeliver', id], env)).stderr).toContain(
       'Run posthorn webhooks activate',
     );
@@ -520,7 +520,7 @@ describe('deliveries', () => {
         const [line, id] = started.exec(flags.length > 0 ? stderr : stdout) ?? [];
         expect(line, stdout + stderr).toBeDefined();
         expect(stderr).toContain('Not allowed.\n');
-        expect(stderr).toContain(`${id} was started and continues.`);
+        expect(stderr).toContain(`${id} has started and will continue.`);
         expect(stderr).toMatch(
           / Run posthorn (replays get RPL-\w+ --webhook WHK|deliveries get WDLV)-\w+ to see /,
         );

@@ -56,7 +56,7 @@ describe('login', () => {
       expect(await ended, stderr.text).toBe(isTerminal ? 0 : 1);
       expect(stdout.text + stderr.text).not.toContain(tenant.token);
       expect(stdout.text).toMatch(isTerminal ? /^Logged in to / : /^$/);
-      if (!isTerminal) expect(stderr.text).toMatch(/^Cannot ask for the token, .*\n$/);
+      if (!isTerminal) expect(stderr.text).toMatch(/^Cannot prompt for the token .*\n$/);
     },
   );
 
@@ -74,7 +74,7 @@ describe('login', () => {
       expect(await run(args, env)).toMatchObject({
         ...{ code: 1, stdout: '' },
         stderr:
-          'The token contains a character that no token contains. Copy the whole token, then run posthorn login again.\n',
+          'The token contains a character that is not allowed in a token. Copy the whole token, then run posthorn login again.\n',
       });
       await expect(stat(file)).rejects.toThrow();
     },
@@ -85,7 +85,7 @@ describe('login', () => {
     expect(await run(['login', '--url', withPassword], env, tenant.token)).toMatchObject({
       ...{ code: 1, stdout: '' },
       stderr:
-        'The URL contains a username or a password. Remove it: a request contains only the access token.\n',
+        'The URL contains a username or a password. Remove it: requests are authenticated with the access token only.\n',
     });
   });
 
@@ -113,7 +113,7 @@ describe('login', () => {
       stdout: '',
       stderr:
         `There was no response from http://${address}: connect ECONNREFUSED ${address}. ` +
-        'Check the URL and that the service is running.\n',
+        'Check that the URL is correct and that the service is running.\n',
     });
     expect(await organizationOf()).toBe(tenant.organization);
   });

@@ -194,7 +194,12 @@ describe('verify', () => {
     const text = request({ headers: { 'webhook-signature': undefined }, sentAt: longAgo });
     const args = ['verify', '--secret', secret, '--signature', 'x-service-signature'];
     expect(await run(args, env, text)).toMatchObject({
-      ...{ code: 0, stdout: expect.stringContaining('X-Service-Signature does not cover the time.') },
+      ...{
+        code: 0,
+        stdout: expect.stringContaining(
+          'X-Service-Signature does not cover the time when the request was sent.',
+        ),
+      },
     });
     expect((await run(args, env, text.replace('EUR', 'EUS'))).stderr).toContain("but 'R' was signed");
   });
@@ -235,7 +240,7 @@ describe('trigger', () => {
     expect(await run(args, env)).toEqual({
       code: 2,
       stdout: '',
-      stderr: '--secret: the secret is empty. Check that its variable is set.\n',
+      stderr: '--secret: the secret is empty. Check that the variable you passed is set.\n',
     });
     expect(receiver.deliveries.count).toBe(0);
   });
@@ -340,7 +345,7 @@ describe('trigger', () => {
     const { url } = await startReceiver({ onDelivery: { status: 302, headers, body: 'moved' } });
     const [first, second] = linesOf(await complaint(url));
     expect(first).toMatch(
-      /^The receiver responded with 302 in \d+ ms and redirects to http:\/\/.*\/elsewhere$/,
+      /^The receiver responded with 302 in \d+ ms and redirected to http:\/\/.*\/elsewhere$/,
     );
     expect(second).toMatch(/^Redirects are not followed\. Send to that URL with --to, or respond with 2xx/);
   });

@@ -33,7 +33,7 @@ export interface AuditChain {
   checked: number;
   /** Position of the last valid entry. */
   position: number;
-  /** Hash of that entry, in hexadecimal. Empty if there are no entries. Store it elsewhere to compare it later. */
+  /** Hash of the last valid entry, in hexadecimal. Empty if there are no entries. Store it elsewhere to compare it later. */
   head: string;
   /** The first fault in the chain. Null if there is none. */
   fault: AuditChainFault | null;
@@ -63,7 +63,7 @@ export interface AuditEntry {
   action: string;
   /** What the action changed, such as a `webhook`, a `token` or a `service_line`. */
   target: Reference;
-  /** Request ID, as in `X-Request-Id`. Null for the command line. */
+  /** Request ID, as in `X-Request-Id`. Null for actions on the command line. */
   request_id: string | null;
   /** IP address that the request came from. */
   source_address: string | null;
@@ -119,7 +119,7 @@ export interface CreatedWebhook {
   id: string;
   /** Organization ID. */
   organization_id: string;
-  /** Workspace ID. Null if the webhook receives events of the whole organization. */
+  /** Workspace ID. Null if the webhook receives events from the whole organization. */
   workspace_id: string | null;
   /** URL that events are sent to. */
   url: string;
@@ -221,7 +221,7 @@ export interface Event {
   type: string;
   /** Organization ID. */
   organization_id: string;
-  /** Workspace ID. Null for events of the whole organization. */
+  /** Workspace ID. Null if the event concerns the whole organization. */
   workspace_id: string | null;
   /** Who caused the event, such as a `user`, an `agent` or the `system`. */
   actor: Reference;
@@ -273,9 +273,9 @@ export interface Replay {
   id: string;
   /** `cancelled` if the webhook is no longer active. */
   status: 'running' | 'done' | 'cancelled';
-  /** Number of events to send. For very large replays, and if events in the time range are still being recorded, this number is exact only when the replay is done. */
+  /** Number of events to send. For very large replays, or if events in the time range are still being recorded, this number is exact only when the replay is done. */
   total: number;
-  /** Number of events that are queued: their delivery has been created, or was waiting for a retry and is attempted now. */
+  /** Number of events queued so far. For each of them, a delivery was created, or a delivery that was waiting for a retry was scheduled immediately. */
   done: number;
   /** Time of the request. */
   created_at: string;
@@ -288,7 +288,7 @@ export interface ReplayRequest {
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** Send only events whose latest delivery to this webhook did not succeed, or that were never delivered to it. If that delivery is waiting for a retry, its next attempt is made now, and no second delivery is created. */
+  /** Send only events whose latest delivery to this webhook did not succeed, or that have no delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no second delivery is created. */
   only_failed?: boolean;
 }
 
@@ -315,7 +315,7 @@ export interface RotatedWebhook {
   id: string;
   /** Organization ID. */
   organization_id: string;
-  /** Workspace ID. Null if the webhook receives events of the whole organization. */
+  /** Workspace ID. Null if the webhook receives events from the whole organization. */
   workspace_id: string | null;
   /** URL that events are sent to. */
   url: string;
@@ -327,7 +327,7 @@ export interface RotatedWebhook {
   rate_limit: number | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
-  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null. */
+  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */
   event_types: string[];
@@ -482,9 +482,9 @@ export interface TypeCount {
 }
 
 export interface VerificationFailure {
-  /** Time of the attempt. */
+  /** Time of the verification. */
   at: string;
-  /** Error, as in deliveries, or `unexpected_status`. */
+  /** Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200. */
   reason: string;
   /** HTTP status that the receiver returned. Null if no response arrived. */
   http_status: number | null;
@@ -532,7 +532,7 @@ export interface Webhook {
   id: string;
   /** Organization ID. */
   organization_id: string;
-  /** Workspace ID. Null if the webhook receives events of the whole organization. */
+  /** Workspace ID. Null if the webhook receives events from the whole organization. */
   workspace_id: string | null;
   /** URL that events are sent to. */
   url: string;
@@ -544,7 +544,7 @@ export interface Webhook {
   rate_limit: number | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
-  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null. */
+  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */
   event_types: string[];
@@ -695,7 +695,7 @@ export interface ListAuditLogsQuery {
   organization_id?: string | undefined;
   /** Return only entries for this workspace. */
   workspace_id?: string | undefined;
-  /** Return only actions by this actor. */
+  /** Return only entries for actions by this actor. */
   actor_id?: string | undefined;
   /** Return only entries with this action. */
   action?: string | undefined;
@@ -721,7 +721,7 @@ export interface GetAuditChainQuery {
 export interface GetStatsQuery {
   /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
-  /** Count only events and webhooks in this workspace. */
+  /** Count only events from this workspace, and deliveries to webhooks in it. */
   workspace_id?: string | undefined;
   /** Count only deliveries to this webhook, and no events. */
   webhook_id?: string | undefined;

@@ -99,7 +99,7 @@ export function unexpected(
 function adviceOf({ status, headers }: Response): string {
   const location = headers.get('Location');
   if (status >= 300 && status < 400 && location) return `It redirects to ${location}. Check the URL.`;
-  if (status === 413) return 'A proxy refused a body of this size: raise its limit.';
+  if (status === 413) return 'A proxy refused a body of this size: raise the size limit of the proxy.';
   if (status >= 502 && status <= 504) return 'A proxy responded: the service behind it may be down.';
   return 'Check the URL.';
 }

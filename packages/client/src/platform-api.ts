@@ -65,7 +65,7 @@ export interface ListedToken {
   portal: boolean;
   /** Time when the token was revoked. Null if it is not revoked. */
   revoked_at: string | null;
-  /** Time when the token was last used, accurate to 10 seconds. Null if it was never used. */
+  /** Time when the token was last used, accurate to within 10 seconds. Null if it was never used. */
   last_used_at: string | null;
 }
 

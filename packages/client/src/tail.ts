@@ -136,7 +136,7 @@ export class Tail implements AsyncIterable<Event> {
       if (cause instanceof TokenFailure)
         throw silence.signal.aborted && !signal?.aborted ? lateToken(silenceMs) : cause;
       if (cause instanceof PosthornError) throw new LostConnection(cause);
-      const detail = 'The connection broke.';
+      const detail = 'The connection was lost.';
       throw new LostConnection(new PosthornError({ status: 0, code: 'unreachable', detail, cause }));
     } finally {
       silence.abort();

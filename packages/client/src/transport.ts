@@ -286,7 +286,7 @@ function unreachable(url: string | URL, cause: unknown): PosthornError {
 }
 
 function broken(cause: unknown): PosthornError {
-  const detail = `The connection broke before the response was complete: ${reasonOf(cause)}.`;
+  const detail = `The connection was lost before the response was complete: ${reasonOf(cause)}.`;
   return new PosthornError({ status: 0, code: 'unreachable', detail, cause });
 }
 

@@ -248,7 +248,7 @@ describe('a problem', () => {
     [502, 'A proxy responded: the service behind it may be down.'],
     [503, 'A proxy responded: the service behind it may be down.'],
     [504, 'A proxy responded: the service behind it may be down.'],
-    [413, 'A proxy refused a body of this size: raise its limit.'],
+    [413, 'A proxy refused a body of this size: raise the size limit of the proxy.'],
     [404, 'Check the URL.'],
   ])('of a proxy with status %i says what to check', async (status, advice) => {
     const client = intercepted(async () => new Response('<h1>nginx</h1>', { status }), 1);
@@ -342,7 +342,7 @@ describe('a problem', () => {
     const cut = new Posthorn({ url, token, retry: { attempts: 1 } });
     expect(await failureOf(cut.token())).toMatchObject({
       code: 'unreachable',
-      detail: expect.stringMatching(/^The connection broke before the response was complete: .+[^.]\.$/),
+      detail: expect.stringMatching(/^The connection was lost before the response was complete: .+[^.]\.$/),
     });
   });
 });

@@ -42,7 +42,8 @@ export function openSession(token: string): void {
   tabStorage.set(tokenKey, token);
   session.set({ kind: 'open', token });
   // The browser does not send such a header, which would look as if the service were unreachable.
-  if (!/^[\x20-\x7e]+$/.test(token)) endSession(token, 'It contains a character that no token contains.');
+  if (!/^[\x20-\x7e]+$/.test(token))
+    endSession(token, 'It contains a character that is not allowed in a token.');
 }
 
 /** Remembers that the token is a portal session, so that its end can be explained. */

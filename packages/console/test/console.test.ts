@@ -360,7 +360,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(await command.evaluate(isBrokenInScope)).toBe(false);
     // Copied from an example, it cannot be sent at all.
     await signIn('pht_…');
-    await page.getByText('It contains a character that no token contains.').waitFor();
+    await page.getByText('It contains a character that is not allowed in a token.').waitFor();
     // Copied from a header, it comes with the scheme.
     await signIn(`Bearer ${good}`);
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
@@ -416,7 +416,7 @@ describeInBrowser('the console in a browser', async (open) => {
     const endSession = async (button: string) => {
       await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
       await press(button);
-      await page.getByText('What you entered in the form is kept.').waitFor();
+      await page.getByText('What you entered in the form has been kept.').waitFor();
       await page.unroute('**/v1/**');
     };
     const signIn = async (token: string) => {
@@ -496,7 +496,7 @@ describeInBrowser('the console in a browser', async (open) => {
     const ours = tokens.data.find((token: { portal: boolean }) => token.portal);
     await platform('DELETE', `/tokens/${ours.id}`);
     await page.getByRole('heading', { name: 'This session has ended' }).waitFor();
-    await page.getByText('What you entered in the form is kept.').waitFor();
+    await page.getByText('What you entered in the form has been kept.').waitFor();
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 

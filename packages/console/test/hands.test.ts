@@ -72,7 +72,7 @@ describeInBrowser('the console at work', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '?workspace_id=WS-berlin'));
     await page.getByRole('heading', { name: 'WS-berlin has no webhooks of its own' }).waitFor();
-    const note = page.getByText('1 webhook of the whole organization also receives its events.');
+    const note = page.getByText('1 webhook of the whole organization also receives the events of this workspace.');
     await note.waitFor();
     await page.locator('.chart').getByText('no attempts in this time range').waitFor();
     expect(await page.locator('.plot, .figure').count()).toBe(0);
@@ -83,7 +83,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.locator('tbody tr').filter({ hasText: 'everywhere' }).waitFor();
     await note.waitFor({ state: 'hidden' });
     // A filter can be cleared, a workspace is left.
-    await visit(page, '/events?workspace_id=WS-lyon', 'No event matches');
+    await visit(page, '/events?workspace_id=WS-lyon', 'No matching events');
     await page.getByText('Only WS-lyon is searched.').waitFor();
     expect(await page.locator('main .empty').getByRole('button').allInnerTexts()).toEqual([
       'Show the whole organization',
@@ -187,7 +187,7 @@ describeInBrowser('the console at work', async (open) => {
     await second.waitFor({ state: 'hidden' });
     await boxes.nth(2).check();
     await sent[0]!.continue();
-    await page.getByText('Stopped. 1 delivery is on the way, 1 was not sent.').waitFor();
+    await page.getByText('Stopped. 1 delivery is on the way; 1 was not sent.').waitFor();
     await page.getByText('2 deliveries selected').waitFor();
     const all = page.getByLabel('Select all deliveries shown');
     expect(await all.evaluate((box: HTMLInputElement) => box.indeterminate)).toBe(true);

@@ -29,9 +29,9 @@ describe('a redelivery of a selection', () => {
     const all = Array.from({ length: 4 }, () => ({}) as Delivery);
     const lost = new PosthornError({ status: 0, code: 'unreachable', detail: 'There was no response.' });
     const refused = new PosthornError({ status: 409, code: 'webhook_not_active', detail: 'Not active.' });
-    expect(sentenceOf({ all, sent: [], error: lost })).toBe('1 delivery may be on the way, 3 were not sent.');
+    expect(sentenceOf({ all, sent: [], error: lost })).toBe('1 delivery may be on the way; 3 were not sent.');
     expect(sentenceOf({ all, sent: all.slice(2), error: lost })).toBe(
-      '2 deliveries are on the way, 1 may be on the way, 1 was not sent.',
+      '2 deliveries are on the way; 1 may be on the way; 1 was not sent.',
     );
     expect(sentenceOf({ all, sent: [], error: refused })).toBe('Nothing was sent.');
   });

@@ -21,8 +21,8 @@ describe('the console', () => {
     expect([lost, late, proxy].map((error) => remedyOf(error, true))).toEqual([unsure, unsure, unsure]);
     expect(remedyOf(busy, true)).toBe('You can safely press the button again.');
     expect(remedyOf(busy)).toBe('The console will try again automatically.');
-    expect(messageOf(lost)).toBe('There was no response: the connection failed or broke.');
-    expect(messageOf(late)).toBe('There was no response in time.');
+    expect(messageOf(lost)).toBe('There was no response: the connection failed or was lost.');
+    expect(messageOf(late)).toBe('No response arrived in time.');
     expect(messageOf(proxy)).toBe('The response with status 502 did not come from the service.');
     expect(messageOf(busy)).toBe('Nothing was changed.');
   });

@@ -341,7 +341,7 @@ describeInBrowser('the views of the console', async (open) => {
       (Date.parse(searchParams.get('to') ?? '') - Date.parse(searchParams.get('from') ?? '')) / 3_600_000;
     expect(hours).toBeGreaterThan(4);
     expect(hours).toBeLessThan(9);
-    await page.getByText('No event matches').waitFor();
+    await page.getByText('No matching events').waitFor();
     expect(faults).toEqual([]);
   });
 

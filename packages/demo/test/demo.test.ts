@@ -146,7 +146,10 @@ describe('posthorn demo', () => {
   });
 
   test.each([
-    [{ POSTHORN_ROLES: 'api,delivery' }, 'POSTHORN_ROLES: the demo also needs platform; leave it unset.'],
+    [
+      { POSTHORN_ROLES: 'api,delivery' },
+      'POSTHORN_ROLES: the demo also needs platform; add the role or unset the variable.',
+    ],
     [{ POSTHORN_EGRESS_ALLOW: '' }, 'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; '],
   ])('explains in one line why it cannot run with %j', async (extra, line) => {
     const { code, stdout, stderr } = await command(['demo'], extra);

@@ -37,7 +37,7 @@ export interface EventData {
     new_status?: string;
     /** Reason. */
     reason?: string;
-    /** Invoice ID (`INV-*`) of the last invoice. Null if there is none. */
+    /** ID of the final invoice (`INV-*`). Null if there is none. */
     final_invoice_id?: string | null;
   };
   /** The status of a service line changed in a way that has no specific event type. For example, work resumed. */
@@ -209,7 +209,7 @@ export interface EventData {
   'agent.policy_violated': {
     /** Agent ID (`AGT-*`). */
     id?: string;
-    /** Run ID (`RUN-*`). Null if it happened outside a run. */
+    /** Run ID (`RUN-*`). Null if the violation happened outside a run. */
     run_id?: string | null;
     /** Service line ID (`LIN-*`). */
     service_line_id?: string;
@@ -254,7 +254,7 @@ export interface EventData {
     new_status?: string;
     /** Reason. */
     reason?: string;
-    /** ID of the user who deactivated the user (`USR-*`). */
+    /** ID of the user who deactivated this user (`USR-*`). */
     deactivated_by?: string;
   };
   /** An external system was connected. */
@@ -300,7 +300,7 @@ export interface EventData {
     /** Reason. */
     reason?: string;
   };
-  /** Work in progress is blocked. */
+  /** Work in progress was blocked. */
   'execution.blocked': {
     /** Execution ID. */
     id?: string;
@@ -312,7 +312,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** What has to happen before work can resume. */
+    /** Why the work is blocked. */
     reason?: string;
   };
   /** Blocked work resumed. */
@@ -327,9 +327,9 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** What ended the block. */
+    /** Why the work could resume. */
     resolution?: string;
-    /** Duration of the block in milliseconds. */
+    /** How long the work was blocked, in milliseconds. */
     blocked_ms?: number;
   };
   /** Utilization crossed a threshold. */
@@ -351,7 +351,7 @@ export interface EventData {
     id?: string;
     /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** Skill that is missing. */
+    /** Skill that the work requires. */
     skill?: string;
     /** Planned hours of work. */
     required_hours?: number;
@@ -432,14 +432,14 @@ export interface EventData {
     reason: string;
     /** HTTP status that the receiver returned. Null if no response arrived. */
     http_status: number | null;
-    /** Duration in milliseconds. Null if no request could be sent. */
+    /** Duration of the verification in milliseconds. Null if no request could be sent. */
     duration_ms: number | null;
   };
   /** A webhook was disabled. It receives no events until it is activated again. */
   'webhook.disabled': {
     /** Webhook ID (`WHK-*`). */
     webhook_id: string;
-    /** `gone`: the receiver returned 410. `failing`: deliveries failed for days. `manual`: a request disabled it. */
+    /** `gone`: the receiver returned 410. `failing`: every attempt failed for 5 days. `manual`: a request disabled the webhook. */
     reason: 'gone' | 'failing' | 'manual';
   };
 }

@@ -134,7 +134,7 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
     if (!result.ok) return refuse(OWN_FAULTS.has(result.reason) ? 500 : 401, result.reason, result.detail);
     const event = parsed(body);
     if (!event)
-      return refuse(400, 'not_an_event', 'The signature is valid, but the body is not the JSON of an event.');
+      return refuse(400, 'not_an_event', 'The signature is valid, but the body is not an event in JSON.');
 
     const { id, type } = event;
     const reply = (outcome: Exclude<Outcome['outcome'], 'refused'>, status: number, text: string): Reply => {

@@ -1,4 +1,4 @@
--- The schema as a database has it, for reading. Printed by test/storage/schema.test.ts; not applied.
+-- The schema as it exists in a database, for reference. Printed by test/storage/schema.test.ts; not applied.
 
 create table posthorn.arrivals (
   organization_id text collate "C" not null,
@@ -326,7 +326,7 @@ CREATE TRIGGER resources_move_by_the_table BEFORE INSERT OR UPDATE ON posthorn.r
 
 create sequence posthorn.last_announcement;
 
--- Functions; each has its text in functions/.
+-- Functions. The text of each is in functions/.
 -- posthorn.align_waiting(organization text, webhook text, at_most integer) returns integer
 -- posthorn.announce_recording(organizations text[]) returns timestamp with time zone
 -- posthorn.announce_waiting() returns void

@@ -121,7 +121,7 @@ export const settings = {
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
-      'Key that encrypts webhook secrets at rest. If you set several keys, Posthorn encrypts with the first and can decrypt with any of them.',
+      'Key that encrypts webhook secrets and headers at rest. If you set several keys, Posthorn encrypts with the first and can decrypt with any of them.',
     secret: true,
     parse: parseSecretKeys,
   }),
@@ -130,7 +130,7 @@ export const settings = {
     fallback: '5s,5m,1h,12h',
     accepts: '1 to 19 durations from 1ms to 30d, separated by commas, such as 5s,5m,1h,12h',
     description:
-      'Waits before the second, third and later delivery attempts. There is one more attempt than there are waits.',
+      'Wait times before the second, third and later delivery attempts. There is one more attempt than there are wait times.',
     parse: (text) => {
       const waits = text.split(',').map((part) => durationWithin(1, 30 * dayMs)(part.trim()));
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
@@ -181,7 +181,7 @@ export const settings = {
     accepts: 'auto, or a whole number from 1 to 64',
     description:
       'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most 8. ' +
-      'See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
+      'See the section [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
     parse: processCount,
   }),
   rateLimitReads: setting({
@@ -272,7 +272,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: '1 to 16 lowercase letters and digits',
     description:
-      'The name of this cell, if you run several. The tokens that it creates contain this name. All nodes that share a database must use the same name.',
+      'The name of this cell, if you run several. Tokens created in this cell contain this name. All nodes that share a database must use the same name.',
     parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
   }),
   logLevel: setting({

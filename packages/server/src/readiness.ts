@@ -39,7 +39,7 @@ export async function migrateWhenReachable(
     if (!isMigratedOnce) {
       await database.detectPooler();
       const applied = await migrate(database, (session) =>
-        logger.warn(session, 'the migration is waiting until this session ends its transaction'),
+        logger.warn(session, 'the migration is waiting for this session to end its transaction'),
       );
       check();
       if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
@@ -62,7 +62,10 @@ export async function migrateWhenReachable(
     } catch (error) {
       if (isTransient(error)) throw error;
       void again?.stop();
-      logger.error({ reason: (error as Error).message }, 'this node cannot use the database, so it stops');
+      logger.error(
+        { reason: (error as Error).message },
+        'this node cannot use the database, so it is stopping',
+      );
       refuse(error as Error);
     }
   };

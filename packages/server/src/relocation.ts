@@ -312,7 +312,7 @@ async function refuseRetries({ from, organizationId, retriesMax = waitingRetries
   const webhookId = await findExcess(from, organizationId, retriesMax);
   if (webhookId === undefined) return;
   throw new RelocationRefused(
-    `More than ${retriesMax.toLocaleString('en')} deliveries of ${organizationId} are waiting for a retry. ${webhookId} has the most. Moving them would stop the organization for too long. Wait until they have ended, or disable the webhook, move the organization, then activate the webhook and replay what it missed.`,
+    `More than ${retriesMax.toLocaleString('en')} deliveries of ${organizationId} are waiting for a retry. ${webhookId} has the most. Moving them would interrupt the organization for too long. Wait until they have ended, or disable the webhook, move the organization, then activate the webhook and replay what it missed.`,
   );
 }
 

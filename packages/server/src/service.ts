@@ -237,7 +237,7 @@ interface ReplicaParts {
 function watchAudit(metrics: Metrics, audit: AuditWatch): void {
   metrics.watch(
     'posthorn_audit_chains_broken',
-    'Organizations whose audit log was changed, as last verified by this process',
+    'Organizations whose audit log was altered, as last verified by this process',
     () => audit.figures.broken,
   );
   metrics.watch(

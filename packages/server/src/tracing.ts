@@ -33,7 +33,7 @@ export async function openTracing(
   const target = otlpTarget(env, version);
   if (target === undefined) return undefined;
   const provider = await createProvider(target, (error) => {
-    if (!error) return logger.info('traces are sent again');
+    if (!error) return logger.info('the collector accepts traces again');
     // The message of `fetch` says only that it failed.
     const { message: reason } = error.cause instanceof Error ? error.cause : error;
     logger.warn({ reason }, 'traces cannot be sent; they are lost until the collector accepts them again');

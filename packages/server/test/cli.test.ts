@@ -85,7 +85,7 @@ describe.concurrent('help', () => {
     const said = stdout.replaceAll(/\s+/g, ' ');
     for (const { env: variable, description } of Object.values(settings))
       expect(said).toContain(`${variable} ${description.replaceAll('`', '').replace(/\[.*/, '')}`);
-    expect(said).toContain('See Several processes on one machine (docs/scale.md).');
+    expect(said).toContain('See the section Several processes on one machine (docs/scale.md).');
     expect(said).not.toMatch(/`|\]\(/);
   });
 
@@ -149,9 +149,12 @@ describe.concurrent('usage errors', () => {
     ],
     [
       ['token', 'create', ...organization, '--scopes', 'events:read', '--scopes', 'webhooks:read'],
-      '--scopes was given twice. Separate the values with commas: --scopes a,b.',
+      '--scopes was given more than once. Separate the values with commas: --scopes a,b.',
     ],
-    [['listen', '--events', 'a', '--events=b'], '--events was given twice. Separate the values with commas:'],
+    [
+      ['listen', '--events', 'a', '--events=b'],
+      '--events was given more than once. Separate the values with commas:',
+    ],
     [['token', 'revoke'], 'posthorn token revoke requires <id>.'],
     [['token', 'revoke', 'TOK-1', 'TOK-2'], "posthorn token revoke: unexpected argument 'TOK-2'."],
     [['events', 'list', ...organization, '--limit', '0'], "--limit: '0' is not valid. Expected"],
@@ -372,7 +375,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     await expectFailure(
       ['token', 'list'],
       { DATABASE_URL: url },
-      /^The database is not migrated .*posthorn migrate\.$/m,
+      /^The database has not been migrated .*posthorn migrate\.$/m,
     );
   });
 
@@ -858,7 +861,7 @@ describe('serve', () => {
       };
       await eventually(waits, (count) => count === 1);
       waiting.kill('SIGTERM');
-      const stdout = expect.stringContaining('stopped before the start was complete');
+      const stdout = expect.stringContaining('stopped before startup was complete');
       expect(await waiting.ended).toMatchObject({ code: 0, stdout, stderr: '' });
     }, true);
   });

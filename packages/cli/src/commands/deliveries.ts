@@ -181,8 +181,8 @@ export const deliveriesRedeliver: Command = {
 function nextAttempt(delivery: Delivery): string {
   const { next_attempt_at: next, webhook_id } = delivery;
   if (isHeld(delivery))
-    return `The next one follows when the webhook is verified: run posthorn webhooks verify ${webhook_id}.`;
-  return next ? `The next attempt is at ${utcTime(new Date(next))}.` : 'It was the last attempt.';
+    return `The next attempt is made after the webhook is verified: run posthorn webhooks verify ${webhook_id}.`;
+  return next ? `The next attempt is at ${utcTime(new Date(next))}.` : 'That was the last attempt.';
 }
 
 const pollMs = 250;
@@ -198,14 +198,14 @@ async function attempted(
     const delivery = await progressOf(
       terminal,
       () => posthorn.deliveries.get(webhook_id, id),
-      `The delivery ${id} was started and continues. Run posthorn deliveries get ${id} to see its result.`,
+      `The delivery ${id} has started and will continue. Run posthorn deliveries get ${id} to see its result.`,
     );
     if (delivery.attempts > attemptsBefore || delivery.final) return delivery;
     if (isHeld(delivery))
       throw new CommandFailure(
-        `The webhook is now unverified, so the delivery waits. Run posthorn webhooks verify ${webhook_id}.`,
+        `The webhook is now unverified, so the delivery is waiting. Run posthorn webhooks verify ${webhook_id}.`,
       );
-    terminal.status(terminal.paint('dim', 'Waiting for the receiver …'));
+    terminal.status(terminal.paint('dim', 'Waiting for the receiver…'));
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }

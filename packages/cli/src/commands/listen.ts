@@ -172,7 +172,7 @@ function failureText({ failure, location, response }: ForwardResult): string {
   if (failure) return `${failure.error}. ${failure.remedy}`;
   return location === null
     ? responseText(response)
-    : `It redirects to ${location}. Redirects are not followed.`;
+    : `The receiver redirects to ${location}. Redirects are not followed.`;
 }
 
 function jsonOf(

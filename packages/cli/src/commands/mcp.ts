@@ -11,7 +11,7 @@ import { version } from '../version.js';
 export const mcp: Command = {
   name: 'mcp',
   summary:
-    'Serve the Model Context Protocol on standard input and output, so that a coding agent can find out why a webhook fails.',
+    'Run a Model Context Protocol (MCP) server on standard input and output, so that a coding agent can find out why a webhook fails.',
   options: {
     'allow-writes': {
       description: 'Also offer the tools that send events: test_webhook, redeliver and replay.',

@@ -69,7 +69,7 @@ export const deliveriesReplay: Command = {
       replay = await progressOf(
         terminal,
         () => posthorn.webhooks.getReplay(webhook, id),
-        `The replay ${id} was started and continues. A second one would deliver the events twice. Run ${look} to see its progress.`,
+        `The replay ${id} has started and will continue. A second one would deliver the events twice. Run ${look} to see its progress.`,
       );
     }
     if (options.json) terminal.line(texts.of(replay));
@@ -83,7 +83,7 @@ export const deliveriesReplay: Command = {
 export const replaysGet: Command = {
   name: 'replays get',
   summary: 'Show a replay: its status, and how many of its events are queued.',
-  argument: { name: 'id', description: 'Replay ID, RPL-…, as deliveries replay prints it.' },
+  argument: { name: 'id', description: 'Replay ID, RPL-…, as shown by posthorn deliveries replay.' },
   options: { webhook: webhookOption, json, ...connectionOptions },
   run: async (context) => {
     const { argument, options, terminal } = context;

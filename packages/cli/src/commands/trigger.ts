@@ -16,7 +16,7 @@ import { webhooksTest } from './webhook-checks.js';
 export const trigger: Command = {
   name: 'trigger',
   summary:
-    'Send a sample event, either to a URL (signed on this machine) or to a webhook (as a test event). Can also send a recorded event to a URL again.',
+    'Send a sample event, either to a URL (signed on this machine) or to a webhook (as a test event). Can also resend a recorded event to a URL.',
   argument: {
     name: 'type',
     description: 'An event type such as invoice.paid, or the ID of a recorded event.',
@@ -70,7 +70,7 @@ async function requestOf(
   const changes = (lists.set ?? []).map(changeOf);
   if (/^EVT-/i.test(argument)) {
     if (changes.length > 0)
-      throw new UsageError('--set works only with an event type: recorded events do not change.');
+      throw new UsageError('--set works only with an event type: recorded events cannot be changed.');
     const connection = await connect(context);
     const event = await connection.posthorn.events.get(await eventId(connection, argument));
     return { event, request: webhookRequest(event, connection.texts.payloadOf(event), secret, now) };
@@ -177,7 +177,7 @@ function failureOf({ status, durationMs, response, location, failure }: ForwardR
     return `No response from ${url}: ${failure.error}. ${failure.remedy} Then run the command again.`;
   if (location !== null)
     return (
-      `The receiver responded with ${status} in ${durationMs} ms and redirects to ${location}\n` +
+      `The receiver responded with ${status} in ${durationMs} ms and redirected to ${location}\n` +
       'Redirects are not followed. Send to that URL with --to, or respond with 2xx instead of a redirect.'
     );
   const said = response.trim() === '' ? '' : `: ${responseText(response)}`;

@@ -20,7 +20,7 @@ export const verifyCommand: Command = {
     request: {
       value: 'file',
       description:
-        'A request with its headers, an empty line and the body, as posthorn listen --save writes it. Default: standard input.',
+        'File that contains a request: its headers, an empty line and the body, as saved by posthorn listen --save. Default: standard input.',
     },
     tolerance: { value: 'seconds', description: 'How old the request may be.', fallback: '300' },
     'any-age': { description: 'Accept a request of any age. Saved requests are usually old.' },
@@ -157,7 +157,7 @@ const secretOrBody =
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {
   const id = headers['webhook-id'] ?? 'the request';
   if (signedAt) return `Verified: ${id} was signed with this secret at ${signedAt.toISOString()}.`;
-  return `Verified: ${id} was signed with this secret. X-Service-Signature does not cover the time.`;
+  return `Verified: ${id} was signed with this secret. X-Service-Signature does not cover the time when the request was sent.`;
 }
 
 const resend =

@@ -44,7 +44,7 @@ export const webhooksCreate: Command = {
   options: {
     ...settings,
     events: { ...settings.events, fallback: '*' },
-    workspace: { value: 'WS-x', description: 'Send only events of this workspace.' },
+    workspace: { value: 'WS-x', description: 'Send only events from this workspace.' },
     secret,
     json,
     ...connectionOptions,
@@ -118,7 +118,7 @@ export const webhooksActivate: Command = {
 export const webhooksRotate: Command = {
   name: 'webhooks rotate',
   summary:
-    'Replace the secret of a webhook. During the grace period, requests are signed with both secrets. If an older secret is still in its grace period, it becomes invalid.',
+    'Replace the secret of a webhook. During the grace period, requests are signed with both secrets. If a secret from an earlier rotation is still in its grace period, it becomes invalid immediately.',
   argument: webhookArgument,
   options: {
     secret,

@@ -8,7 +8,7 @@ import { activating, webhookArgument } from './webhooks.js';
 export const webhooksVerify: Command = {
   name: 'webhooks verify',
   summary:
-    'Verify the URL of a webhook again: it must respond with 200 within 5 seconds. Fails if it does not.',
+    'Verify the URL of a webhook again: the receiver must respond with 200 within 5 seconds. Fails if it does not.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
   run: activating(({ posthorn }, id) => posthorn.webhooks.verify(id)),
@@ -16,7 +16,8 @@ export const webhooksVerify: Command = {
 
 export const webhooksTest: Command = {
   name: 'webhooks test',
-  summary: 'Send a test event to a webhook, and show the response. Fails if the receiver does not accept it.',
+  summary:
+    'Send a test event to a webhook, and show the response. Fails if the receiver does not accept the event.',
   argument: webhookArgument,
   options: {
     type: {

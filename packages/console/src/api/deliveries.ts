@@ -85,6 +85,6 @@ export async function findDelivery(id: string, signal?: AbortSignal): Promise<De
     const found = data.find((delivery) => delivery.id === id);
     if (found) return found;
   }
-  const detail = 'The delivery does not exist, or has no attempt yet.';
+  const detail = 'The delivery does not exist or has not been attempted yet.';
   throw new PosthornError({ status: 404, code: 'not_found', title: 'Not found', detail });
 }

@@ -47,9 +47,9 @@ export function messageOf(error: unknown): string {
     return `The response with status ${error.status} did not come from the service.`;
   }
   if (error instanceof PosthornError && error.code === 'unreachable') {
-    return 'There was no response: the connection failed or broke.';
+    return 'There was no response: the connection failed or was lost.';
   }
-  if (error instanceof PosthornError && error.code === 'timeout') return 'There was no response in time.';
+  if (error instanceof PosthornError && error.code === 'timeout') return 'No response arrived in time.';
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -63,12 +63,12 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
     return isAction ? 'You can safely press the button again.' : 'The console will try again automatically.';
   }
   const problem = problemIn(error);
-  if (!problem) return 'Reload the page. If it happens again, report it.';
+  if (!problem) return 'Reload the page. If the error occurs again, report it.';
   switch (problem.code) {
     case 'insufficient_scope':
       return 'Ask for a token that has this scope.';
     case 'not_found':
-      return 'Check the ID, and that it belongs to your organization.';
+      return 'Check that the ID is correct and belongs to your organization.';
     case 'invalid_cursor':
     case 'invalid_parameter':
       return 'Clear the filters and start again.';
@@ -82,7 +82,7 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
     case 'rate_limited':
       return 'Wait a moment, then try again.';
     case 'internal':
-      return 'Try again. If it happens again, report the request ID.';
+      return 'Try again. If the error occurs again, report the request ID.';
     default:
       return undefined;
   }

@@ -83,7 +83,7 @@ export function BarChart(props: BarChartProps) {
       className={isLow ? 'plot low' : 'plot'}
       role="slider"
       tabIndex={0}
-      aria-label={props.onRange ? `${label}. Arrow keys choose a bar, Enter opens it` : label}
+      aria-label={props.onRange ? `${label}. Use the arrow keys to choose a bar and Enter to open it` : label}
       aria-valuemin={0}
       aria-valuemax={last}
       aria-valuenow={picked}

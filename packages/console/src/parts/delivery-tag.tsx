@@ -11,7 +11,7 @@ export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 
 }
 
 const errorNames: Record<string, string> = {
-  dns: 'Name not found',
+  dns: 'Host not found',
   connect: 'Could not connect',
   tls: 'TLS failed',
   timeout: 'No response in time',

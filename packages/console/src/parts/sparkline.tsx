@@ -20,7 +20,7 @@ export function Sparkline({ stats }: { stats: Stats }) {
       className="spark"
       viewBox={`0 0 ${width} ${height}`}
       role="img"
-      aria-label={`${formatCount(delivered)} delivered and ${formatCount(failed)} failed attempts in 24 hours`}
+      aria-label={`${formatCount(delivered)} delivered, ${formatCount(failed)} failed attempts in the last 24 hours`}
     >
       {pairs.map((pair, index) => {
         const tall = pair.all === 0 ? 1.5 : Math.max(3, Math.sqrt(pair.all / max) * height);

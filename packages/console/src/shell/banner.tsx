@@ -17,7 +17,8 @@ export function Banner() {
         </span>
       ) : (
         <span>
-          <b>Too many requests.</b> Resumes in {formatDuration(Math.max(1_000, state.until - now))}.
+          <b>Too many requests.</b> The console resumes in{' '}
+          {formatDuration(Math.max(1_000, state.until - now))}.
         </span>
       )}
     </div>

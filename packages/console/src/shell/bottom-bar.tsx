@@ -26,7 +26,7 @@ export function BottomBar({ token }: { token: Token }) {
               {view.to === '/webhooks' && attention > 0 && (
                 <span className="n">
                   {attention}
-                  <span className="hidden-visually"> need attention</span>
+                  <span className="hidden-visually"> {attention === 1 ? 'needs' : 'need'} attention</span>
                 </span>
               )}
             </Link>

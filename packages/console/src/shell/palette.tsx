@@ -72,7 +72,7 @@ export function Palette({ token }: { token: Token }) {
             aria-expanded="true"
             aria-controls={listId}
             aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
-            placeholder="View, webhook, event type, ID or its ending"
+            placeholder="View, webhook, event type, ID or end of an ID"
             value={text}
             onChange={(event) => {
               setText(event.target.value);

@@ -23,9 +23,9 @@ export function SideBar({ token }: { token: Token | undefined }) {
           >
             {view.name}
             {view.to === '/webhooks' && attention > 0 && (
-              <span className="n" title={`${attention} need attention`}>
+              <span className="n" title={`${attention} ${attention === 1 ? 'needs' : 'need'} attention`}>
                 {attention}
-                <span className="hidden-visually"> need attention</span>
+                <span className="hidden-visually"> {attention === 1 ? 'needs' : 'need'} attention</span>
               </span>
             )}
           </Link>

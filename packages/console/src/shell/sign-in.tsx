@@ -19,7 +19,7 @@ export function SignIn() {
   // The token may be pasted with the name of its scheme, as in the header of a request.
   const token = text.trim().replace(/^Bearer\s+/i, '');
   const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
-  const keptNote = hasKeptInput() ? 'What you entered in the form is kept.' : undefined;
+  const keptNote = hasKeptInput() ? 'What you entered in the form has been kept.' : undefined;
   return (
     <main className="signin">
       <div>

@@ -1,5 +1,5 @@
 -- Leases waiting deliveries to a node, which says how much room it has: `rooms` for webhooks by their ID, `room_each`
--- for any other, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
+-- for any other, `room_total` for all webhooks, and `bytes_max` for all payloads (a single payload may be larger).
 -- Organizations take turns in random order; within each, the webhooks that have waited longest go first. Retries get at
 -- most half of a webhook's room, so that they and new deliveries do not block each other.
 --

@@ -1,5 +1,6 @@
 -- Returns the horizon of an organization (null: the earliest of all): no transaction can add an event before it. Waits
--- for the current millisecond to end: unless a recording is open, the horizon is later than all acknowledged events.
+-- for the current millisecond to end, so that the horizon is later than all acknowledged events unless a recording is
+-- open.
 create or replace function posthorn.event_horizon(organization text) returns timestamptz
 language plpgsql
 as $$

@@ -3,7 +3,8 @@
 -- gets no deliveries.
 --
 -- A node says how much room it has: `rooms` for the `known` webhooks, `room_each` for others, `room` in total (null: no
--- limit). What fits goes to the node in one `handoffs` row; the rest, or everything without a node, waits in `backlog`.
+-- limit). What fits goes to the node in one `handoffs` row; the rest, or everything if there is no node, waits in
+-- `backlog`.
 --
 -- Returns, in this order:
 --   ordinal 0: the head of all identifiers (`id`), the time, and `base`: the n-th event has the number base + n
@@ -21,7 +22,7 @@ returns table (
 )
 language plpgsql
 -- Keeps one plan: planning costs as much as recording ten events. A plan for an empty table would keep scanning it.
--- Before PostgreSQL 18, a plan that scans in spite of that would be compiled just in time for each execution.
+-- Before PostgreSQL 18, a plan that scans despite these settings would be compiled just in time for each execution.
 set plan_cache_mode = force_generic_plan
 set jit = off set enable_seqscan = off
 as $$
@@ -31,7 +32,7 @@ declare
   entropy     text := replace(gen_random_uuid()::text, '-', '');
   head        text := left(posthorn.ulid_head(
                         posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
-  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count up.
+  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough below the maximum to count up.
   event_base  bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
@@ -41,7 +42,7 @@ begin
 
   if keys is not null then
     -- Another transaction can hold a key for as long as it likes. The service, which always says how much room it has,
-    -- must hear of that before its own time limit of 2.5 s: without a response, it would not know what it has leased.
+    -- must learn of this before its own time limit of 2.5 s: without a response, it would not know what it has leased.
     -- Other callers wait as long as they have chosen to.
     if room is not null then
       perform set_config('lock_timeout', '2s', true);

@@ -1,5 +1,5 @@
--- Releases the leases of nodes that are dead or do not exist: a delivery can be leased to a node at the moment it is
--- declared dead. Deliveries with a row wait again. Unsettled ones without a row return to the backlog. Each call takes
+-- Releases the leases of nodes that are dead or do not exist: a node can be declared dead just as it leases a delivery.
+-- Deliveries with a row wait again. Unsettled ones without a row return to the backlog. Each call takes
 -- at most `at_most` deliveries with a row. If it finds fewer, it takes about the remaining number from hand-offs, and
 -- about the same number again from backlog rows. So it ends within its time limit, however many nodes died. Returns how
 -- many deliveries it released.
@@ -20,7 +20,7 @@ begin
   )
   delete from posthorn.nodes o using overdue where o.id = overdue.id;
   -- Only ids above 0: 0 means held for a webhook that is not verified, and -1 for an organization that is moving. Goes
-  -- from one id to the next: reading every leased row takes too long for what each node does every second.
+  -- from one id to the next: reading every leased row would take too long for something each node does every second.
   with recursive leases as (
     (select d.leased_by as id
        from posthorn.deliveries d

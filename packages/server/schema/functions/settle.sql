@@ -2,13 +2,14 @@
 -- one; an existing row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
 -- after `waits_ms`, measured by the database's clock, which claims also use. If `attempted_ms` is null, no attempt was
 -- made, and the number in `tries` has not changed. The `done_*` parameters list the hand-offs and backlog rows that
--- are finished. The remaining parameters are the health of the webhooks (see HealthReport). Failures are given by their
--- age, not by their time: a webhook must not be disabled because the clock of a node is wrong.
+-- are finished. The remaining parameters report the health of the webhooks (see HealthReport). Failures are given by
+-- their age, not by their time: a webhook must not be disabled because the clock of a node is wrong.
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
--- lost and the call is repeated, skips the outcomes that were already written: of deliveries that have a row, those
--- whose number of attempts or, without an attempt, whose `due_at` has changed since the claim. If another transaction
--- has locked a webhook with a pending outcome, writes nothing, and the detail of the error lists these webhooks.
+-- lost and the call is repeated, skips the outcomes that were already written. For a delivery with a row, it
+-- recognizes them by the number of attempts or, if no attempt was made, by `due_at`, which has changed since the claim.
+-- If other transactions have locked webhooks with pending outcomes, fails and writes nothing; the detail of the error
+-- lists these webhooks.
 --
 -- Returns the ids that it wrote, if `listed`; the webhooks that have had only failures for at least `failing_ms`; and
 -- the webhooks whose health is `unreported`, because another transaction has locked it.
@@ -26,7 +27,7 @@ returns table (written text[], failing json, unreported text[])
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
--- A locked row must not keep the outcomes of others waiting for long: the node then writes them without this one.
+-- A locked row must not delay other outcomes for long. After a timeout, the node writes them without the locked one.
 set lock_timeout = '1s'
 as $$
 declare
@@ -63,7 +64,7 @@ begin
     end if;
   end if;
 
-  -- Retention may have dropped the partition in the meantime. Such an outcome must not block the others.
+  -- Retention may have dropped a delivery's partition in the meantime. Its outcome must not block the others.
   perform posthorn.ensure_partition('deliveries', d.day)
      from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
 

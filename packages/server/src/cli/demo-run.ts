@@ -50,7 +50,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
     view?.close();
     log.release();
   };
-  if (terminal.isInteractive) terminal.line('Starting …');
+  if (terminal.isInteractive) terminal.line('Starting…');
   try {
     const logger = createLogger(config, log);
     const summary = await runOnService(config, logger, { perSecond, forMs, stop: stop.signal, onStart });
@@ -100,7 +100,9 @@ async function runOnService(
 function requireSettings({ roles, egressAllow }: Config): void {
   const missing = (['api', 'platform', 'delivery'] as const).filter((role) => !roles.has(role));
   if (missing.length > 0) {
-    throw new CommandFailure(`POSTHORN_ROLES: the demo also needs ${missing.join(' and ')}; leave it unset.`);
+    throw new CommandFailure(
+      `POSTHORN_ROLES: the demo also needs ${missing.join(' and ')}; add the role or unset the variable.`,
+    );
   }
   if (createAddressPolicy(egressAllow).judge('127.0.0.1') !== 'allowed') {
     throw new CommandFailure(

@@ -9,7 +9,7 @@ export const demo: OperatorCommand = {
       description: 'Events per second (20/s) or per minute (600/m).',
       fallback: '20/s',
     },
-    for: { value: '60s', description: 'Stop after this time.' },
+    for: { value: '60s', description: 'Stop after this length of time.' },
     json: { description: 'Print the summary as one JSON object.' },
   },
   fallbacks: {

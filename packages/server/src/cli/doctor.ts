@@ -40,7 +40,7 @@ const clockMsMax = 1_000;
 export const doctor: OperatorCommand = {
   name: 'doctor',
   summary:
-    'Check the database, the clock, the keys, permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, the permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
     terminal.finishesWithoutReader = true;
@@ -201,7 +201,7 @@ function* aboutSettings(
     yield problem(
       'database role',
       'read-only, because default_transaction_read_only is on',
-      'If the disk of the database is full, make room. Then turn the setting off where it was turned on.',
+      'If the disk of the database is full, free up space. Then turn the setting off where it was turned on.',
     );
   const isolation = settings.default_transaction_isolation;
   if (isolation !== 'read committed')
@@ -217,7 +217,7 @@ function* aboutSettings(
   if (unsafe.length > 0)
     yield problem(
       'durability',
-      `${unsafe.join(', ')} off: a crash loses events`,
+      `off: ${unsafe.join(', ')}; a crash can lose events`,
       `In psql: ${unsafe.map(set).join(' ')}`,
     );
   else yield fine('durability', 'fsync, full_page_writes and synchronous_commit are on');

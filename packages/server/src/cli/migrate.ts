@@ -39,5 +39,5 @@ export const migrateCommand: OperatorCommand = {
 function waitingFor({ pid, user, application, since }: BlockingSession): string {
   const names = [application, user && `user ${user}`].filter(Boolean).join(', ');
   const session = names === '' ? `PID ${pid}` : `PID ${pid} (${names})`;
-  return `waiting until the session with ${session} ends its transaction${since ? `, which began at ${since.toISOString()}` : ''}`;
+  return `waiting for the session with ${session} to end its transaction${since ? `, which began at ${since.toISOString()}` : ''}`;
 }

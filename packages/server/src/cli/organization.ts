@@ -34,7 +34,8 @@ export const organizationMove: OperatorCommand = {
       required: true,
     },
     abort: {
-      description: 'Cancel a move before the switch. The organization stays in its old cell.',
+      description:
+        'Cancel a move that has not yet switched to the other cell. The organization stays in its old cell.',
     },
     json,
   },
@@ -70,7 +71,7 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
   try {
     if (!(await isMigrated(database).catch(refuseTarget))) {
       throw new CommandFailure(
-        'The --to database is not migrated to this version of Posthorn. Run posthorn migrate there.',
+        'The --to database has not been migrated to this version of Posthorn. Run posthorn migrate there.',
       );
     }
     await work(database);
@@ -82,7 +83,8 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
 function refuseTarget(error: unknown): never {
   if (isTooSlow(error)) throw new CommandFailure(`The --to database ${tooSlow}. Try again.`);
   if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
-  const advice = connectAdvice(error, '--to') ?? 'Check the URL, and that PostgreSQL is running there.';
+  const advice =
+    connectAdvice(error, '--to') ?? 'Check that the URL is correct and that PostgreSQL is running there.';
   throw new CommandFailure(`Cannot connect to the --to database: ${reasonOf(error as Error)}. ${advice}`);
 }
 

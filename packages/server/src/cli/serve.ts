@@ -66,7 +66,7 @@ function stopSignal(logger: Logger, mayExit: () => boolean): Promise<NodeJS.Sign
         setTimeout(() => process.exit(0), drainMsMax).unref();
         setTimeout(() => {
           if (!mayExit()) return;
-          logger.info('stopped before the start was complete');
+          logger.info('stopped before startup was complete');
           process.exit(0);
         }, startMsMax).unref();
         stop(name);

@@ -60,7 +60,7 @@ function showFigures(terminal: Terminal, overview: Overview): void {
     ['Held', `${deliveries.held} waiting until their webhook is verified`],
     [
       'Oldest due',
-      oldestDueSeconds < 1 ? 'none' : `for ${durationText(Math.round(oldestDueSeconds) * 1000)}`,
+      oldestDueSeconds < 1 ? 'none' : `waiting for ${durationText(Math.round(oldestDueSeconds) * 1000)}`,
     ],
     [
       'Webhooks',

@@ -22,7 +22,7 @@ export async function withDatabase<T>(
       await database.detectPooler();
       if (!(await isMigrated(database))) {
         throw new CommandFailure(
-          'The database is not migrated to this version of Posthorn. Run posthorn migrate.',
+          'The database has not been migrated to this version of Posthorn. Run posthorn migrate.',
         );
       }
       return await work(database);

@@ -26,7 +26,7 @@ export interface EngineOptions {
   database: Database;
   /** For the connection that listens for notifications. */
   target: DatabaseTarget;
-  /** Reports that listening fails. Undefined if the reports about `database` cover that. */
+  /** Logs failures of that connection. Undefined if the log lines about `database` already cover them. */
   listenLogger?: Logger | undefined;
   /** Whether no other node can run on this database. */
   alone: boolean;
@@ -249,7 +249,7 @@ export class DeliveryEngine {
   #logCutOff({ delivery_id, webhook_id, organization_id, event_id, type, attempts }: LeasedDelivery): void {
     this.#options.logger.info(
       { delivery_id, webhook_id, organization_id, event_id, type, attempt: attempts + 1 },
-      'the shutdown cut off an attempt, which does not count and will be made again',
+      'the shutdown interrupted an attempt; it does not count and will be repeated',
     );
   }
 

@@ -75,7 +75,7 @@ export class Lane {
     return this.#waiting;
   }
 
-  /** Returns how many places of the window are taken. */
+  /** Returns how many places in the window are taken. */
   get occupied(): number {
     return this.observed.inFlight + this.resting;
   }
@@ -84,7 +84,7 @@ export class Lane {
     return this.queued === 0 && this.occupied === 0 && this.#waiting === 'none';
   }
 
-  /** Returns since when the next delivery has been waiting for its turn; infinity if there is none. */
+  /** Returns when the next delivery started to wait for its turn, or infinity if there is none. */
   get nextSinceMs(): number {
     return this.queued > 0 ? this.#nextSinceMs : Number.POSITIVE_INFINITY;
   }

@@ -160,7 +160,7 @@ export class Lanes {
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
-  /** Counts a delivery that is given back as queued (1) until that is written (-1), because it is in memory until then. */
+  /** Counts a delivery as queued while it is being given back (1), until that is written (-1). It is in memory so long. */
   countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
     this.#load.queued += sign;
     this.#load.queuedBytes += sign * bytesOf(delivery);
@@ -190,7 +190,7 @@ export class Lanes {
         }
         const condition = conditionOf(lane.observed, nowMs);
         if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
-          // The window is full. The lane becomes ready again when one of its requests or pauses ends.
+          // The window is full. The lane becomes ready again when one of its requests or rests ends.
           if (lane.occupied >= lane.observed.window) lanes.delete(lane);
           continue;
         }
@@ -244,7 +244,7 @@ export class Lanes {
     if (lane.holds.delete(why)) this.#offer(lane);
   }
 
-  /** Holds the lanes of these webhooks, because they are locked. */
+  /** Holds the lanes of these webhooks, because the webhooks are locked. */
   holdLocked(webhookIds: Iterable<string>): void {
     for (const lane of this.#known(webhookIds)) this.hold(lane, 'locked');
   }
@@ -314,7 +314,7 @@ export class Lanes {
     return lane;
   }
 
-  /** Forgets an idle lane if there are too many. One that rests or has deliveries waiting becomes idle later. */
+  /** Forgets an idle lane if there are too many lanes. One with resting requests or waiting deliveries is not idle. */
   #forgetIdle(lane: Lane): void {
     if (lane.isIdle && lane.holds.size === 0 && this.#lanes.size > limits.lanes)
       this.#lanes.delete(lane.webhookId);

@@ -5,7 +5,7 @@ import { limits } from './limits.js';
  * - `new`: has not responded successfully yet
  * - `healthy`: responds
  * - `slow`: responds, but takes more than a second
- * - `stalled`: nothing in flight has ended for a second
+ * - `stalled`: has requests in flight, but none has ended for a second
  * - `failing`: its last attempts all failed
  */
 export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as const;
@@ -45,7 +45,7 @@ export interface Load {
   unhealthy: number;
   /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
-  /** The size of the payloads in flight, and of those that started while their webhook was not healthy. */
+  /** The size of the payloads in flight, and of those sent while their webhook was not healthy. */
   bytesInFlight: number;
   unhealthyBytesInFlight: number;
   /** Deliveries of responsive webhooks in memory, the size of their payloads, and the size of all other payloads. */
@@ -62,13 +62,13 @@ export interface Held {
   bytes: number;
   /** The usual size of a delivery; 0 if the node has not had any. */
   usualBytes: number;
-  /** How many places of the window are taken. */
+  /** How many places in the window are taken. */
   occupied: number;
 }
 
 /** What a webhook is allowed at the moment. */
 export interface Allowance {
-  /** Deliveries in memory, and beyond how many some are given back. */
+  /** How many deliveries may be in memory, and the number above which some are given back. */
   inMemory: number;
   kept: number;
   /** How long a failed request keeps its place in the window. */
@@ -196,8 +196,9 @@ export function fitsInFlight(
 }
 
 /**
- * The first part of the limit is for any payload, the second for webhooks with nothing in flight, so that each makes
- * progress. The rest is for small payloads, which therefore never wait for large ones.
+ * Returns whether a payload fits into a limit. The first part of the limit is for any payload, and the second is for
+ * webhooks with nothing in flight, so that each makes progress. The rest is for small payloads, which therefore never
+ * wait for large ones.
  */
 function fitsInto(limit: number, used: number, bytes: number, ownBytes: number): boolean {
   if (ownBytes + bytes <= (limit - used) * limits.littleFraction) return true;
@@ -218,7 +219,9 @@ function mostOf(condition: Condition): number {
   return condition === 'failing' ? limits.laneQueuedFailing : limits.laneQueuedNew;
 }
 
-/** Returns how many deliveries a webhook need not give back. As long as there is memory, that is not worth a write. */
+/**
+ * Returns how many deliveries a webhook may keep. As long as there is memory, giving some back is not worth a write.
+ */
 function keptOf(condition: Condition, observed: Observed, inMemory: number, load: Load): number {
   if (isResponsive(observed))
     return condition === 'stalled' && isFull(load) ? inMemory : Number.POSITIVE_INFINITY;
@@ -262,8 +265,9 @@ function fitting(bytes: number, { usualBytes }: Held): number {
 }
 
 /**
- * Returns how long a failed request keeps its place. It grows with the number of consecutive failures and with the
- * number of failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose nothing.
+ * Returns how long a failed request keeps its place. This time grows with the number of consecutive failures and with
+ * the number of failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose
+ * nothing.
  */
 function restMsOf({ failuresInARow }: Observed, { failing }: Load): number {
   const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.restLongerEvery);

@@ -54,7 +54,7 @@ export interface SettlerOptions {
   onGivenBack: (delivery: LeasedDelivery, sign: 1 | -1) => void;
   /** Called when outcomes of these webhooks have to wait for another transaction, which is taking a long time. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
-  /** Called when outcomes of these webhooks that had to wait are written. */
+  /** Called when outcomes of these webhooks are written after they had to wait. */
   onUnlocked: (webhookIds: ReadonlySet<string>) => void;
 }
 
@@ -63,12 +63,12 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
-  /** Deliveries that are given back. They wait for all outcomes, which a crash would repeat. */
+  /** Deliveries that are given back. Outcomes are written first, because a crash would repeat their attempts. */
   #givenBack: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Whether the timer was set only to write health. Outcomes do not wait for it. */
   #isForHealth = false;
-  /** Outcomes of webhooks that another transaction has locked. They wait apart, so that no others wait with them. */
+  /** Outcomes of webhooks that another transaction has locked. They wait separately, so that no others wait too. */
   #locked: Entry[] = [];
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
@@ -83,8 +83,8 @@ export class Settler {
   }
 
   /**
-   * Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts. A
-   * delivery that is given back has none, and a locked webhook may have thousands.
+   * Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts.
+   * Deliveries that are given back do not count: they have no outcome, and a locked webhook may have thousands of them.
    */
   get isBehind(): boolean {
     return this.#outcomes >= limits.unsettledOutcomes;
@@ -152,7 +152,10 @@ export class Settler {
     this.#timer = setTimeout(() => void this.#flush(), ms);
   }
 
-  /** Writes the next batch. Returns whether to continue at once: not if it failed, or only locked health is left. */
+  /**
+   * Writes the next batch. Returns whether to continue immediately: false if the write failed, or if only health
+   * reports of locked webhooks are left.
+   */
   #flush(): Promise<boolean> {
     this.#timer = undefined;
     if (this.#flushing) return this.#flushing;
@@ -160,7 +163,8 @@ export class Settler {
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
       (unreported) => {
-        // Only these wait for the transaction that has locked their health. A success that is lost could disable them.
+        // Only these webhooks wait for the transaction that has locked their health. If a report of a success were
+        // lost, they could be disabled by mistake.
         this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
         const unlocked = batch.filter(({ wasLocked }) => wasLocked);
         if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
@@ -174,14 +178,15 @@ export class Settler {
         const webhooks = named && batch[0]?.gone ? webhooksOf(batch) : named;
         const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
         if (batch.some(isLocked)) {
-          // Also those in later batches: each of these would fail, and delay the outcomes of others.
+          // Set apart the entries in later batches, too: each of those batches would fail and delay the outcomes of
+          // other webhooks.
           const entries = [...batch, ...this.#entries];
           this.#setApart(entries.filter(isLocked));
           this.#entries = entries.filter((entry) => !isLocked(entry));
           this.#flushed(limits.gatherMs);
           return false;
         }
-        // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
+        // Nothing is lost: the batch is retried, and if the lease ends first, other nodes attempt the deliveries again.
         const fields = { reason: error.message };
         this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.#putBack(batch, webhooks !== undefined || !isTransient(error));
@@ -245,7 +250,7 @@ export class Settler {
     else this.#entries.unshift(...batch);
   }
 
-  /** Writes outcomes and health. Returns the webhooks whose health is locked, and was not written. */
+  /** Writes outcomes and health. Returns the webhooks whose health was locked and therefore not written. */
   async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<ReadonlySet<string>> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);

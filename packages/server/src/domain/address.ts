@@ -76,7 +76,10 @@ function readAddress(text: string): Address | undefined {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
 }
 
-/** Returns an address in canonical form, with an IPv4-mapped one as IPv4, or undefined if it is not an address. */
+/**
+ * Returns an address in canonical form, or undefined if the text is not an address. An IPv4-mapped address is returned
+ * as IPv4.
+ */
 export function plainAddress(text: string): string | undefined {
   const address = readAddress(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
@@ -137,7 +140,7 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
   function judgeAddress(address: Address): AddressVerdict {
     if (address instanceof ipaddr.IPv6) {
       const embedded = embeddedIpv4(address).map(judgeAddress);
-      // The operating system connects to the IPv4 address in a mapped address, so listing that address is enough.
+      // The operating system connects to the IPv4 address in a mapped address, so listing the IPv4 address is enough.
       // Tunnels and translators must be listed as IPv6, and even then must not lead to a blocked IPv4 address.
       if (embedded[0] === 'allowed' && specialName(address) === 'IPv4-mapped') return 'allowed';
       if (embedded.includes('blocked')) return 'blocked';
@@ -188,7 +191,7 @@ function parseCidr(entry: string): Cidr | CidrFault {
   const bitsMax = address instanceof ipaddr.IPv4 ? 32 : 128;
   const bits = prefix === undefined ? bitsMax : Number(prefix);
   if (address === undefined || bits > bitsMax) {
-    const detail = `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
+    const detail = `"${entry}" is not an address block; expected CIDR blocks separated by commas, such as 127.0.0.0/8,::1/128`;
     return { ok: false, detail, hasRepair: false };
   }
   // 10.0.0.5/8 would allow far more than its author probably intended, so refuse it and suggest a fix.

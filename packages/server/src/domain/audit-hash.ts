@@ -7,8 +7,8 @@ export interface HashedEntry extends StoredAuditEntry {
 }
 
 /**
- * Returns the hash of an entry, as `posthorn.audit_hash` computes it when the entry is written. A verification must not
- * call that function: whoever can alter entries can also replace it.
+ * Returns the hash of an entry, as `posthorn.audit_hash` computes it when the entry is written. Verification of the
+ * audit log must not call that function: whoever can alter entries can also replace it.
  */
 export function auditHash(previous: Buffer, entry: HashedEntry): Buffer {
   const values = [
@@ -16,7 +16,7 @@ export function auditHash(previous: Buffer, entry: HashedEntry): Buffer {
     ...[entry.actor_type, entry.actor_id, entry.action, entry.target_type, entry.target_id],
     ...[entry.request_id, entry.source_address, entry.changes],
   ];
-  // PostgreSQL separates the elements of an array by a comma and a space.
+  // PostgreSQL separates the elements of an array with a comma and a space.
   const text = `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
   return createHash('sha256').update(previous).update(text).digest();
 }

@@ -8,7 +8,7 @@ export interface NewAuditEntry {
   /** Uses the same form as event types: `webhook.created`, `token.revoked`, `service_line.activated`. */
   action: string;
   target: Reference;
-  /** Null if the change did not come from a request, as on the command line. */
+  /** Null if the change did not come from a request, such as a change made on the command line. */
   request_id: string | null;
   source_address: string | null;
   changes: Changes;

@@ -65,8 +65,8 @@ const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
  * The body of a webhook request contains the payload, but not the subject or the actor. Payloads therefore start with
- * the `id` of the subject, as in `incident.opened`. The exceptions are `service_line.activated`, `agent.run.completed`
- * and `webhook.*`, whose payloads start with `webhook_id`.
+ * the `id` of the subject, as in `incident.opened`. The exceptions are `service_line.activated` and
+ * `agent.run.completed`, which do not contain that ID, and `webhook.*`, whose payloads start with `webhook_id`.
  */
 const table = {
   'service_line.activated': entry({
@@ -117,7 +117,7 @@ const table = {
       previous_status: previousStatus,
       new_status: newStatus,
       reason: text('Reason.'),
-      final_invoice_id: nullableText('Invoice ID (`INV-*`) of the last invoice. Null if there is none.'),
+      final_invoice_id: nullableText('ID of the final invoice (`INV-*`). Null if there is none.'),
     }),
     sample: {
       id: line,
@@ -383,7 +383,7 @@ const table = {
     subject: 'agent',
     schema: open({
       id: text('Agent ID (`AGT-*`).'),
-      run_id: nullableText('Run ID (`RUN-*`). Null if it happened outside a run.'),
+      run_id: nullableText('Run ID (`RUN-*`). Null if the violation happened outside a run.'),
       service_line_id: serviceLineId,
       policy: text('Policy that was violated.'),
       action: text('What the agent did or tried to do.'),
@@ -447,7 +447,7 @@ const table = {
       previous_status: previousStatus,
       new_status: newStatus,
       reason: text('Reason.'),
-      deactivated_by: text('ID of the user who deactivated the user (`USR-*`).'),
+      deactivated_by: text('ID of the user who deactivated this user (`USR-*`).'),
     }),
     sample: {
       id: user,
@@ -526,7 +526,7 @@ const table = {
   }),
 
   'execution.blocked': entry({
-    description: 'Work in progress is blocked.',
+    description: 'Work in progress was blocked.',
     since: '0.1.0',
     actors: ['agent', 'user', 'system'],
     subject: 'execution',
@@ -536,7 +536,7 @@ const table = {
       task_id: nullableText('Task ID. Null if there is none.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('What has to happen before work can resume.'),
+      reason: text('Why the work is blocked.'),
     }),
     sample: {
       id: execution,
@@ -558,8 +558,8 @@ const table = {
       task_id: nullableText('Task ID. Null if there is none.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      resolution: text('What ended the block.'),
-      blocked_ms: count('Duration of the block in milliseconds.'),
+      resolution: text('Why the work could resume.'),
+      blocked_ms: count('How long the work was blocked, in milliseconds.'),
     }),
     sample: {
       id: execution,
@@ -602,7 +602,7 @@ const table = {
     schema: open({
       id: text('Capacity ID.'),
       service_line_id: serviceLineId,
-      skill: text('Skill that is missing.'),
+      skill: text('Skill that the work requires.'),
       required_hours: amount('Planned hours of work.'),
       available_hours: amount('Available hours of work.'),
       starts_at: time('Start of the period.'),
@@ -719,7 +719,9 @@ const table = {
       webhook_id: text('Webhook ID (`WHK-*`).'),
       reason: text('Reason, such as `timeout`.'),
       http_status: nullableCount('HTTP status that the receiver returned. Null if no response arrived.'),
-      duration_ms: nullableCount('Duration in milliseconds. Null if no request could be sent.'),
+      duration_ms: nullableCount(
+        'Duration of the verification in milliseconds. Null if no request could be sent.',
+      ),
     }),
     sample: {
       webhook_id: webhook,
@@ -737,7 +739,7 @@ const table = {
       webhook_id: text('Webhook ID (`WHK-*`).'),
       reason: Type.Enum(['gone', 'failing', 'manual'], {
         description:
-          '`gone`: the receiver returned 410. `failing`: deliveries failed for days. `manual`: a request disabled it.',
+          '`gone`: the receiver returned 410. `failing`: every attempt failed for 5 days. `manual`: a request disabled the webhook.',
       }),
     }),
     sample: { webhook_id: webhook, reason: 'gone' },
@@ -765,7 +767,9 @@ export type EventOf<T extends EventTypeName> = { [Name in T]: TypedEvent<Name, P
 /** The types that producers can record. The service records `webhook.*` itself. */
 type ProducedTypeName = Exclude<EventTypeName, `webhook.${string}`>;
 
-/** An event of these types, as a producer records it. Payloads may have fields that the catalogue does not list. */
+/**
+ * An event of one of these types, as a producer records it. Payloads may have fields that the catalogue does not list.
+ */
 export type NewEventOf<T extends ProducedTypeName> = {
   [Name in T]: NewEvent & { type: Name; payload: PayloadOf<Name> };
 }[T];
@@ -784,7 +788,7 @@ export interface Catalogue {
   list(): readonly EventType[];
   /** Returns the first segment of every type, without duplicates. */
   domains(): readonly string[];
-  /** Returns the known type whose name is the nearest, however different it is. */
+  /** Returns the known type with the most similar name, however different it is. */
   nearest(name: string): NearestType;
   /** Returns the domain that the name is probably a misspelling of. */
   similarDomain(name: string): string | undefined;

@@ -10,7 +10,7 @@ export interface Diagnosis {
   remedy: string;
 }
 
-/** What follows a delivery attempt: another attempt at this time, one when the webhook is active again, or none. */
+/** What follows a delivery attempt: another attempt at a given time, one when the webhook is active again, or none. */
 export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };
 
 /** Tests and verifications are single attempts. */
@@ -277,7 +277,7 @@ function explainWait(attempt: FailedAttempt, status: number): Diagnosis {
   );
 }
 
-/** Adds the time of the next attempt if it is earlier than the receiver asked for, because waits are limited. */
+/** Returns a clause with the time of the next attempt if that is earlier than the receiver asked for. */
 function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string {
   if (attempt.purpose !== 'delivery' || !('at' in attempt.next) || untilMs === undefined) return '';
   const { kind, at } = attempt.next;
@@ -294,7 +294,7 @@ function waitRemedy(attempt: FailedAttempt, when: 'later' | 'after that'): strin
     case 'delivery': {
       const slower = 'increase the capacity of the receiver or set a rate limit for this webhook';
       if (attempt.next.kind === 'none')
-        return `There will be no further attempt: ${slower}, then redeliver the event.`;
+        return `There will be no further attempts. To deliver the event, ${slower}, then redeliver it.`;
       if (attempt.next.kind === 'held')
         return `The service will try again when the webhook is verified. If this persists, ${slower}.`;
       return `You do not need to do anything: the service ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;

@@ -45,20 +45,20 @@ export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined
 }
 
 /**
- * Puts the faults of unknown fields and parameters last. A request can have thousands of them, and only the first faults
- * are listed.
+ * Puts the faults for unknown fields and parameters last. A request can have thousands of them, and only the first
+ * faults are listed.
  */
 export function knownFirst<T extends { readonly code: string }>(faults: readonly T[]): T[] {
   return [...faults.filter((fault) => !isUnknown(fault)), ...faults.filter(isUnknown)];
 }
 
-/** Returns whether this is a fault of a field or parameter that does not exist. */
+/** Returns whether this is a fault for a field or parameter that does not exist. */
 export const isUnknown = ({ code }: { readonly code: string }): boolean =>
   code === 'unknown_field' || code === 'unknown_parameter';
 
 /**
- * Nests the errors of branches in the error of their keyword, such as `anyOf`. Ajv reports them right before it, inner
- * ones first.
+ * Nests the errors of branches in the error of their keyword, such as `anyOf`. Ajv reports the errors of
+ * branches right before the error of the keyword, inner ones first.
  */
 function nest(errors: readonly KeywordError[]): Finding[] {
   const findings: Finding[] = [];

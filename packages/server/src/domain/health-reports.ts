@@ -33,7 +33,7 @@ export class HealthReports {
   /**
    * Takes the reports to write with a batch of this size. With a small batch it takes all of them, so that a webhook
    * shows an attempt as soon as its delivery list does. With a large batch, a webhook whose status has not changed is
-   * reported once a second.
+   * reported at most once a second.
    */
   take(outcomes: number, nowMs: number): readonly HealthReport[] {
     const taken = [...this.#reports.values()].filter(({ webhook_id: id, last_status: status }) => {

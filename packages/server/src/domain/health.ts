@@ -1,9 +1,9 @@
 import { isDelivered, type Outcome } from './delivery.js';
 
-/** When an attempt began, by two clocks. */
+/** When an attempt began, according to two clocks. */
 export interface Began {
   at: Date;
-  /** By a clock that never jumps, unlike that of the machine. */
+  /** According to a clock that never jumps, unlike the system clock. */
   monotonicMs: number;
 }
 

@@ -6,7 +6,7 @@ export interface Message {
   id: string;
   subject: Reference;
   actor: Reference;
-  /** Absent on verifications, which belong to no delivery. */
+  /** Absent for verifications, which belong to no delivery. */
   delivery?: { id: string; attempt: number };
 }
 
@@ -35,7 +35,7 @@ function referenceText({ type, id }: Reference): string {
 
 /** A request as the API shows it: without signatures, and with null for the values of custom headers. */
 export interface ShownRequest {
-  /** Null if the webhook has changed since then and the URL of the request was not stored. */
+  /** Null if the webhook has changed since the request was sent and the URL of the request was not stored. */
   url: string | null;
   headers: Record<string, string | null>;
   body: string | null;

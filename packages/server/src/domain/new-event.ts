@@ -60,7 +60,7 @@ export const NewEventSchema = Type.Object(
   { title: 'NewEvent', additionalProperties: false },
 );
 
-/** A response lists this many faults of a batch, and then only the first fault of each further event. */
+/** After this many faults in a batch, a response lists only the first fault of each further event. */
 const faultsMax = 100;
 const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validateSchema: false });
 

@@ -1,6 +1,6 @@
 /**
  * Limits how fast this node sends to a webhook that has a rate limit. The first request may start before the limit is
- * known, but never the second.
+ * known, but the second never does.
  */
 export class Pace {
   /** How late a request can start without delaying the requests after it. */
@@ -18,7 +18,7 @@ export class Pace {
     return this.#limit;
   }
 
-  /** Sets the webhook's current limit. The request for which it was read counts against it. */
+  /** Sets the webhook's current limit. The request for which the limit was read counts against it. */
   set(limit: number | undefined, nowMs: number): void {
     if (limit === this.#limit) return;
     this.#limit = limit;

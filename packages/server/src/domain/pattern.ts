@@ -25,7 +25,7 @@ const words: Readonly<Record<string, string>> = {
   '^p\\d$': 'one of p0 to p9',
 };
 
-/** Returns what a pattern accepts, as text, or undefined if there is no description. */
+/** Returns a description of what a pattern accepts, or undefined if there is none. */
 export function patternInWords(pattern: string): string | undefined {
   const prefix = /^\^([A-Z]+-)\.?$/.exec(pattern)?.[1];
   if (prefix !== undefined) return `an ID that starts with ${prefix}`;

@@ -3,27 +3,27 @@ import addFormats from 'ajv-formats';
 import { type Catalogue, CatalogueError, type EventType } from './catalogue.js';
 import { type Fault, faultsFromAjv } from './fault.js';
 
-/** Returns every fault in the payload of an event of that type, or an empty list. */
+/** Returns every fault in the payload of an event of the given type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
 /** An OpenAPI extension, with the characters that Ajv allows in a keyword. */
 const extension = /^x-[\w:-]+$/;
 
-/** Validates the schemas of added types. Takes 0.1 s of CPU when it is first used, so there is only one. */
+/** Validates the schemas of added types. Takes 0.1 s of CPU time on first use, so there is only one instance. */
 let schemaCheck: Ajv2020 | undefined;
 
 /**
- * Compiles each schema when it is first needed. Throws a `CatalogueError` if the schema of an added type is not valid,
- * so validate the samples of added types at startup.
+ * Creates a validator that compiles each schema when it is first needed. The validator throws a `CatalogueError` if the
+ * schema of an added type is not valid, so validate the samples of added types at startup.
  */
 export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   const compiled = new Map<string, ValidateFunction>();
   const ajv = new Ajv2020({
     allErrors: true,
-    // Refuse unknown keywords and formats, because they are typos and would have no effect. The other strict rules
-    // would reject valid schemas that people write for their own types.
+    // Refuse unknown keywords and formats, because they are usually typos and would have no effect. The other strict
+    // rules would reject valid schemas that people write for their own types.
     strict: true,
-    // OpenAPI's annotation, which exported schemas contain.
+    // An OpenAPI annotation that exported schemas contain.
     keywords: ['example'],
     strictTypes: false,
     strictTuples: false,
@@ -50,7 +50,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
     return validate;
   }
 
-  /** Makes Ajv ignore the extensions in a schema. It ignores only names that it knows. */
+  /** Makes Ajv ignore the extensions in a schema by registering them: Ajv refuses keywords that it does not know. */
   function acceptExtensions(schema: object): void {
     JSON.stringify(schema, (name, value) => {
       if (extension.test(name) && !ajv.getKeyword(name)) ajv.addKeyword(name);

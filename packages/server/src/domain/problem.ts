@@ -69,8 +69,8 @@ export const problems = {
     status: 405,
     title: 'Method not allowed',
     advice:
-      'The path exists but does not support this method. `Allow` lists the methods that it supports. Events ' +
-      'can only be recorded on the platform listener.',
+      'The path exists but does not support this method. `Allow` lists the methods that it supports. Over HTTP, ' +
+      'events can be recorded only on the platform listener.',
   },
   idempotency_in_progress: {
     status: 409,
@@ -91,7 +91,7 @@ export const problems = {
     title: 'Webhook not active',
     advice:
       'Redelivery and replay require an active webhook. Verification requires a webhook that is not ' +
-      'disabled. To activate it, send `PATCH` with `{"status": "active"}`.',
+      'disabled. To activate a webhook, send `PATCH` with `{"status": "active"}`.',
   },
   webhook_changed: {
     status: 409,
@@ -151,7 +151,7 @@ export const problems = {
     status: 429,
     title: 'Too many requests',
     advice:
-      'The token made too many requests in a minute, too many test events were sent to the webhook in a minute, the ' +
+      'Too many requests were made with the token in a minute, too many test events were sent to the webhook in a minute, the ' +
       'token or its organization has too many open tails, or too many requests with an invalid token came from your ' +
       'address. Wait for the number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` ' +
       'header.',
@@ -167,7 +167,7 @@ export const problems = {
     advice:
       'The database is unreachable, the node is starting or stopping, too many events are waiting to be ' +
       'recorded, or the organization is being moved to another cell. Wait for the number of seconds in `Retry-After`, then repeat the request. Unless the ' +
-      'detail says that nothing was changed, a write may have succeeded: repeat it with the same idempotency key, or check first if it has none.',
+      'detail says that nothing was changed, a write may have succeeded. Repeat it with the same idempotency key. If it has no key, check first whether it succeeded.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 
@@ -176,7 +176,9 @@ export type ProblemCode = keyof typeof problems;
 /** One error in a request: in a query parameter (by name) or in the body (by JSON pointer). */
 export type InputFault = ({ parameter: string } | { pointer: string }) & { code: string; detail: string };
 
-/** An error response. Throw it anywhere in a request; the listener sends it as `application/problem+json`. */
+/**
+ * An error response. Throw it anywhere while handling a request; the listener sends it as `application/problem+json`.
+ */
 export class Problem extends Error {
   override name = 'Problem';
   readonly code: ProblemCode;
@@ -210,11 +212,14 @@ export class Problem extends Error {
   }
 }
 
-/** Faults that any parameter can have: the remedy for a cursor, to start again without one, does not help. */
+/**
+ * Faults that any parameter can have. The remedy for an invalid cursor, to start again without one, does not help with
+ * them.
+ */
 const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);
 
 /**
- * Returns the problem for all faults of a request, or undefined if there are none. It lists at most `listedMax`
+ * Returns the problem for all faults in a request, or undefined if there are none. It lists at most `listedMax`
  * faults.
  */
 export function inputProblem(
@@ -232,14 +237,17 @@ export function inputProblem(
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
   const listed = mostUseful(faults, listedMax);
-  const some = listed.length < faults.length ? `${listed.length - 1} of ` : '';
+  const some = listed.length < faults.length ? `the first ${listed.length - 1} of ` : '';
   const more = faults.length > 1 ? ` See errors for ${some}${faults.length - 1} more.` : '';
   const link = /^(is|must|contains|does|has) /.test(first.detail) ? ' ' : ': ';
   const stop = /[.?!]$/.test(first.detail) ? '' : '.';
   return new Problem(code, `${place}${link}${first.detail}${stop}${more}`, { faults: listed });
 }
 
-/** Returns at most `max` faults, in their order. The first is always among them, and unknown names are left out first. */
+/**
+ * Returns at most `max` faults, in their original order. The first fault is always included, and faults for unknown
+ * names are the first to be left out.
+ */
 function mostUseful(faults: readonly InputFault[], max: number): readonly InputFault[] {
   const unknown = faults.filter((fault, index) => index > 0 && isUnknown(fault));
   const room = Math.max(0, max - (faults.length - unknown.length));

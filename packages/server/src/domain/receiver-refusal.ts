@@ -31,7 +31,7 @@ export function accessRemedy(status: 401 | 403): string {
     : `${checkSecretAndBody} If a login, a CSRF check or a firewall refused the request, exempt this path from it.`;
 }
 
-/** Returns what to do about a response of @posthorn/receiver, which starts with the reason and a colon. */
+/** Returns what to do about a response from @posthorn/receiver, which starts with the reason and a colon. */
 export function refusalRemedy(response: string | null): string | undefined {
   const [, reason = ''] = /^([a-z_]+): /.exec(wordsOf(response).text) ?? [];
   return Object.hasOwn(remedies, reason) ? remedies[reason as Refusal] : undefined;

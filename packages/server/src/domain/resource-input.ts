@@ -6,7 +6,7 @@ import { unstorableFaults } from './storable.js';
 
 export type InputChecker = (input: unknown) => readonly Fault[];
 
-/** The schemas are our own, so they are not validated at run time. The tests of the OpenAPI document do that. */
+/** The schemas are our own, so they are not validated at run time. The tests of the OpenAPI document validate them. */
 const ajv = new Ajv2020({
   allErrors: true,
   strict: false,

@@ -94,7 +94,7 @@ export function resourceSchema(lifecycle: Lifecycle): TObject {
       type: Type.Enum([kind], { description: 'Type, as in the subject of events.' }),
       organization_id,
       workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
-        description: 'Workspace ID. Null if it belongs to the whole organization.',
+        description: 'Workspace ID. Null if the resource belongs to the whole organization.',
         examples: ['WS-berlin'],
       }),
       status: Type.Enum([...statusesOf(lifecycle)], { description: 'Status. Only moves change it.' }),

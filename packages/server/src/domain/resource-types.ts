@@ -7,7 +7,7 @@ type Table = typeof lifecycles;
 type Attributes<Name extends ResourceName> = Table[Name]['attributes'];
 type Moves<Name extends ResourceName> = Table[Name]['moves'];
 
-/** The resources, by their names in paths. */
+/** The names of the resources, as they appear in paths. */
 export type ResourceName = keyof Table;
 export type MoveName<Name extends ResourceName> = keyof Moves<Name> & string;
 

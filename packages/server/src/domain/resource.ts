@@ -104,7 +104,7 @@ function current({ status, attributes }: StoredResource, name: string): unknown 
   return name === 'status' ? status : (attributes[name] ?? null);
 }
 
-/** Returns the status and the attributes that differ, for the audit log. */
+/** Returns the changes to the status and the attributes, for the audit log. */
 export function resourceChanges(
   { attributes }: Lifecycle,
   before: StoredResource | undefined,

@@ -10,7 +10,7 @@ export interface ResponseWords {
   isPart: boolean;
 }
 
-/** The fields in which APIs return messages, the most specific first. */
+/** The fields in which APIs return messages, most specific first. */
 const messageFields = ['detail', 'message', 'error_description', 'error', 'errors', 'title', 'reason', 'msg'];
 const depthMax = 4;
 

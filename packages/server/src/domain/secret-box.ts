@@ -40,7 +40,7 @@ export class SecretBox {
     return this.#keys.map(({ id }) => Buffer.concat([Buffer.from([version]), id]));
   }
 
-  /** Returns a keyed hash of a text for each key, that of the first key first. Only a holder of the key can compute it. */
+  /** Returns a keyed hash of a text for each key, in the order of the keys. Only a holder of the key can compute it. */
   fingerprints(text: string): Buffer[] {
     return this.#keys.map(({ key }) => {
       const derived = createHmac('sha256', key).update('fingerprint').digest();

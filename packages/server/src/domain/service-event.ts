@@ -48,7 +48,10 @@ export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
 /** The event type. It is also the action in the audit log if someone requested the verification. */
 export const verificationFailedType = 'webhook.verification_failed';
 
-/** Returns the event without the receiver's response, which only tokens that can read the webhook may see. */
+/**
+ * Returns the event for a failed verification. It leaves out the receiver's response, which only tokens that can read
+ * the webhook may see.
+ */
 export function verificationFailed(webhook: About, failure: VerificationFailure): ServiceEvent {
   const { reason, http_status, duration_ms } = failure;
   return serviceEvent(verificationFailedType, webhook, {

@@ -19,12 +19,12 @@ export function defaultInterval(rangeMs: number): Interval {
   return rangeMs <= hoursMsDefault ? 'hour' : 'day';
 }
 
-/** Returns the start of the interval that contains a time, in UTC. */
+/** Returns the start of the bucket that contains a time, in UTC. */
 function startOf(interval: Interval, ms: number): number {
   return ms - (ms % intervalMs[interval]);
 }
 
-/** The whole intervals that a range touches. */
+/** The whole buckets that a range touches. */
 export interface Span {
   fromMs: number;
   /** Exclusive. */
@@ -47,7 +47,7 @@ export interface Figures {
   p95_ms: number | null;
 }
 
-/** Returns the figures for each interval in a span, including empty ones, and the totals. */
+/** Returns the figures for each bucket in a span, including empty ones, and the totals. */
 export function figuresOf(
   interval: Interval,
   span: Span,

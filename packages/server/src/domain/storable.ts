@@ -1,8 +1,8 @@
 import type { Fault } from './fault.js';
 
 /**
- * PostgreSQL's JSON parser is recursive. This limit is far below what would exhaust its stack and far above real
- * payloads.
+ * PostgreSQL's JSON parser is recursive. This limit is far below what would exhaust its stack and far above what
+ * real payloads need.
  */
 const depthMax = 100;
 

@@ -13,7 +13,7 @@ export interface TestResult {
   response_time_ms: number;
   error: AttemptError | null;
   attempted_at: string;
-  /** Null if it succeeded. */
+  /** Null if the test succeeded. */
   error_detail: string | null;
   remedy: string | null;
   /** The beginning of the response body, as text. */

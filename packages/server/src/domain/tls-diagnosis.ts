@@ -47,7 +47,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
           : 'Correct the port in the URL, or enable TLS on that port.',
       );
   }
-  // A receiver that requires a client certificate may do this, too, before its TLS alert arrives.
+  // A receiver that requires a client certificate may also close the connection before its TLS alert arrives.
   if (/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code)) {
     return say(
       `${place} closed the connection during the TLS handshake.`,
@@ -61,7 +61,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     );
   }
   if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW/.test(code)) {
-    return say(`${place} offers only TLS versions that are no longer safe.`, 'Enable TLS 1.2 or 1.3.');
+    return say(`${place} offers only TLS versions that are no longer secure.`, 'Enable TLS 1.2 or 1.3.');
   }
   if (/HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS/.test(code)) {
     return say(

@@ -118,7 +118,10 @@ export function reencryptHeaders(
   return into.seal(secrets.open(sealed, owner), owner);
 }
 
-/** Returns the owner of the headers. It differs from the owner of a secret, so neither can pass for the other. */
+/**
+ * Returns the owner of the headers. It differs from the owner of a secret, so encrypted headers cannot pass for an
+ * encrypted secret, or the other way around.
+ */
 const ownerOf = (webhookId: string) => `${webhookId} headers`;
 
 /**

@@ -28,8 +28,8 @@ const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => (
 });
 
 /**
- * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The parser also
- * accepts `https:host` and `https:///host`, drops empty user info, and reports an empty fragment as none, so this
+ * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The URL parser
+ * also accepts `https:host` and `https:///host`, drops empty user info, and reports an empty fragment as none, so this
  * function looks for these in the original text.
  */
 export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWebhookUrl {
@@ -52,7 +52,7 @@ export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWeb
   if (authority.includes('@')) {
     return fail(
       'user_info_not_allowed',
-      'The URL contains a username or password; verify the signature of each request instead.',
+      'The URL contains a username or password; remove it, and verify the signature of each request instead.',
     );
   }
   if (text.includes('#')) {

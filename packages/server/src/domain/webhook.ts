@@ -39,7 +39,7 @@ export interface VerificationFailure {
   reason: string;
   http_status: number | null;
   duration_ms: number;
-  /** The first part of the response body, as text. */
+  /** The beginning of the response body, as text. */
   response: string | null;
   /** Absent if the verification is older than this field. */
   evidence?: Evidence;
@@ -56,7 +56,7 @@ export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_00
 export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 
-/** Returns whether a webhook that had only failures between these times must be disabled. */
+/** Returns whether a webhook that had only failures from `sinceMs` to `lastMs` must be disabled. */
 export function mustBeDisabled(sinceMs: number, lastMs: number, nowMs: number): boolean {
   return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
 }
@@ -68,8 +68,8 @@ export function distinctTypes(given: string | readonly string[]): string[] {
 
 /**
  * Returns what is wrong with a list of `*`, types and whole domains. Each of them must be in the catalogue or in
- * `subscribed`, because a webhook keeps types that leave the catalogue. Skips what is not a text of a type's length,
- * which the schema refuses.
+ * `subscribed`, because a webhook keeps types that leave the catalogue. Skips values that are not strings or
+ * have an invalid length, because the schema refuses them.
  */
 export function faultsOfSubscription(
   given: readonly unknown[],

@@ -44,8 +44,8 @@ const AuditChainSchema = Type.Object(
     position: Type.Integer({ description: 'Position of the last valid entry.', examples: [1204] }),
     head: Type.String({
       description:
-        'Hash of that entry, in hexadecimal. Empty if there are no entries. Store it elsewhere to compare it ' +
-        'later.',
+        'Hash of the last valid entry, in hexadecimal. Empty if there are no entries. Store it elsewhere ' +
+        'to compare it later.',
       examples: ['6ca9ad45dec9566c1fe3307709ff59fe9ff024d5d82b0c1075bf7c68b9f77849'],
     }),
     fault: Type.Union([ChainFaultSchema, Type.Null()], {
@@ -78,7 +78,10 @@ export function auditChainRoutes(app: FastifyInstance, database: Database, now: 
     async ({ query, token }) => {
       const { organization_id, workspace_id } = tenancyOf(token, query);
       if (workspace_id !== undefined) {
-        throw new Problem('workspace_forbidden', 'The chain contains the entries of all workspaces.');
+        throw new Problem(
+          'workspace_forbidden',
+          'The chain contains the entries of all workspaces, but the token is restricted to one.',
+        );
       }
       const report = await verifyChainEnd(database, organization_id, checkedMax);
       const { entries, checked, position, head, fault } = report;

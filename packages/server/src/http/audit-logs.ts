@@ -17,7 +17,7 @@ const AuditQuery = Type.Object(
   {
     organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
     workspace_id: nonEmpty('Return only entries for this workspace.', ['WS-berlin']),
-    actor_id: nonEmpty('Return only actions by this actor.', ['USR-ada']),
+    actor_id: nonEmpty('Return only entries for actions by this actor.', ['USR-ada']),
     action: nonEmpty('Return only entries with this action.', ['webhook.created']),
     target_id: nonEmpty(
       'Return only entries about this target. Use it to get the history of one webhook, token or resource.',
@@ -69,7 +69,7 @@ const AuditEntrySchema = Type.Object(
       id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     }),
     request_id: nullable(Type.String(), {
-      description: 'Request ID, as in `X-Request-Id`. Null for the command line.',
+      description: 'Request ID, as in `X-Request-Id`. Null for actions on the command line.',
       examples: ['9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b'],
     }),
     source_address: nullable(Type.String(), {
@@ -106,8 +106,9 @@ export function auditLogRoutes(app: FastifyInstance, database: Database, now: ()
         tags: ['Audit log'],
         summary: 'List audit log entries',
         description:
-          'Returns entries, newest first by `created_at` and `id`. Entries must match all filters. Every write by ' +
-          'an actor creates one entry, in the same transaction.',
+          'Returns the entries that match all filters, sorted by `created_at` and `id`, newest first by ' +
+          'default. Every change that an actor makes to a webhook, a token or a resource creates one entry, ' +
+          'in the same transaction as the change.',
         querystring: AuditQuery,
         response: { 200: Type.Object({ data: Type.Array(AuditEntrySchema), meta: PageMeta }) },
       },

@@ -24,7 +24,7 @@ export interface ConsoleOptions {
 }
 
 const dayMs = 86_400_000;
-const notBuilt = 'The console is not built. Run npm run build, then start the service again.\n';
+const notBuilt = 'The console has not been built. Run npm run build, then start the service again.\n';
 const open = { open: true, queryIsIgnored: true };
 
 /** Serves the console below `/console`, and redirects browsers there from `/`. */

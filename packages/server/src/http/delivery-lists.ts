@@ -47,7 +47,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, ear
       schema: {
         operationId: 'listAllDeliveries',
         tags: ['Deliveries'],
-        summary: 'List deliveries of all webhooks',
+        summary: 'List deliveries to all webhooks',
         description:
           'Returns the deliveries to all webhooks that the token can see, newest first. Deliveries without an attempt ' +
           'and those to deleted webhooks are not included. ' +
@@ -70,7 +70,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, ear
       schema: {
         operationId: 'listDeliveries',
         tags: ['Deliveries'],
-        summary: 'List deliveries of a webhook',
+        summary: 'List deliveries to a webhook',
         description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
         params: webhookParams,
         querystring: WebhookListQuery,

@@ -39,7 +39,7 @@ export interface TailOptions {
   /** Returns whether the request's token is still valid. Called before every read and before its events are sent. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
-  /** How many tails read at once. */
+  /** How many tails may read at once. */
   readsMax: number;
   unsent: UnsentBytes;
 }
@@ -73,8 +73,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         description:
           'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
           '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
-          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that does not ' +
-          'read the stream is cut off.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
+          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that reads ' +
+          'the stream too slowly is disconnected.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
           'to 100. Beyond that, the response is 429 `rate_limited`.\n\nBefore the first message, the stream sends an ' +
           '`id` on its own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
@@ -157,7 +157,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       });
       if (!page) return;
       const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
-      // A page that exceeds the limit for now is read again later.
+      // A page that would exceed the limit for unsent bytes now is read again later.
       if (release || page.rows.length === 0) position = page.next ?? position;
       if (release) {
         try {

@@ -49,7 +49,7 @@ export function eventRoutes(
         tags: ['Events'],
         summary: 'List events',
         description:
-          'Returns events, newest first by `created_at` and `id`. Events must match all filters.\n\n' +
+          'Returns the events that match all filters, sorted by `created_at` and `id`, newest first by default.\n\n' +
           'Use this to browse events and to debug. To react to events, use a webhook instead of polling.',
         querystring: EventQuery,
         response: { 200: Type.Object({ data: Type.Array(EventSchema), meta: PageMeta }) },
@@ -86,7 +86,7 @@ export function eventRoutes(
         headers: Type.Object({
           'If-None-Match': Type.Optional(
             Type.String({
-              description: '`ETag` of a previous response. If the event is the same, the status is 304.',
+              description: '`ETag` of a previous response. If the event has not changed, the status is 304.',
               examples: ['"h1Nq0dJ3v0m7T2yWc5kZbA"'],
             }),
           ),

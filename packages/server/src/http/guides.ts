@@ -34,7 +34,7 @@ const authentication: Tag = {
 Authorization: Bearer <token>
 \`\`\`
 
-The operator of the service creates tokens. A token belongs to one organization and can be restricted to one of its workspaces. It has an expiry date and these scopes:
+The operator of the service creates tokens. A token belongs to one organization and can be restricted to one of its workspaces. It has an expiry date and one or more of these scopes:
 
 ${table(
   ['Scope', 'Allows you to'],
@@ -47,7 +47,7 @@ Each operation lists the scopes that it requires.`,
 const conventions = `- Bodies are JSON in UTF-8. Send a body with \`Content-Type: application/json\`.
 - Times are RFC 3339 in UTC with milliseconds: \`2026-11-15T09:30:00.000Z\`.
 - IDs are opaque after their prefix.
-- Unknown and repeated query parameters are errors. Nothing is ignored.
+- Unknown and repeated query parameters are errors. They are never ignored.
 - Every response has an \`X-Request-Id\` header. You can send your own: 8 to 128 characters from \`A-Z a-z 0-9 . _ -\`.
 - To repeat a \`POST\` safely, send an \`Idempotency-Key\` header. For 24 hours, the same key with the same body returns the first response. A key has no effect on test events.
 

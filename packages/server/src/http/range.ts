@@ -33,7 +33,10 @@ export function rangeFaults(query: RangeQuery): readonly InputFault[] {
   return faults;
 }
 
-/** In a query string, a `+` stands for a space, so an offset such as `+01:00` arrives without its sign. */
+/**
+ * Returns what is wrong with a time that cannot be read. In a query string, a `+` stands for a space, so an offset such
+ * as `+01:00` arrives without its sign.
+ */
 function unreadable(text: string): string {
   const detail = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
   const isWithoutSign = text.includes(' ') && parseInstantMs(text.replace(' ', '+'), 'start') !== undefined;

@@ -14,9 +14,9 @@ declare module 'fastify' {
 }
 
 export interface ReadLimits {
-  /** How many reads are in progress at once. */
+  /** How many reads may be in progress at once. */
   reads: number;
-  /** How many tails read at once. */
+  /** How many tails may read at once. */
   tails: number;
   waitMsMax: number;
 }
@@ -26,7 +26,7 @@ export function readLimits(connections: number): ReadLimits {
   return {
     reads: Math.floor(connections / 2),
     tails: Math.max(1, Math.floor(connections / 5)),
-    // As long as a request waits for a connection.
+    // The same limit as for a request that waits for a connection.
     waitMsMax: 2_000,
   };
 }
@@ -48,7 +48,7 @@ export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimit
       done(tooMany());
     };
     const late = setTimeout(giveUp, waitMsMax);
-    // Nobody waits for the response of a client that has gone away.
+    // A client that has gone away no longer waits for a response.
     reply.raw.once('close', giveUp);
     const stopWaiting = slots.take(request.token.organization_id, (release) => {
       clearTimeout(late);

@@ -25,7 +25,7 @@ const receiving = (catalogue: Catalogue) => {
   return `For each event that a webhook subscribes to, the service sends a \`POST\` request to its URL. Your receiver must do four things:
 
 1. Verify the signature over the **raw bytes** of the body. Return 401 if it is not valid.
-2. Return a 2xx status within 3 seconds. Do slow work later.
+2. Return a 2xx status within 3 seconds. Do slow work later. The service waits longer for a response, but a slow receiver falls behind.
 3. Ignore duplicates. The same event can arrive more than once, always with the same \`id\`.
 4. Accept events in any order. To sort them, use \`created_at\` and \`id\`.
 
@@ -35,7 +35,7 @@ const receiving = (catalogue: Catalogue) => {
 ${JSON.stringify(envelopeExample(sample?.type ?? '', sample?.sample), null, 2)}
 \`\`\`
 
-\`data\` is the \`payload\` of the event and depends on the event type. \`workspace_id\` is null for events of the whole organization. Test events also have \`"test": true\`. The body is the same on every attempt.
+\`data\` is the \`payload\` of the event and depends on the event type. \`workspace_id\` is null if the event concerns the whole organization. Test events also have \`"test": true\`. The body is the same on every attempt.
 
 ### Headers
 
@@ -49,7 +49,7 @@ ${table(
 
 ### Verification request
 
-When you create a webhook, change its URL, or activate it again, the service first sends a signed request of the type \`webhook.verification\`. Return status 200 within 5 seconds. You do not have to return the challenge. Until this succeeds, the webhook is \`unverified\` and receives no events.
+When you create a webhook, change its URL, or activate it again, the service first sends a signed request of the type \`webhook.verification\`. Return status 200 within 5 seconds. You do not have to return the \`challenge\` from the body. If the verification fails, the webhook is \`unverified\` and receives no events until a later verification succeeds.
 
 Your receiver needs the secret to verify this request, so choose the secret yourself when you create the webhook.
 

@@ -25,14 +25,14 @@ const ReplaySchema = Type.Object(
     }),
     total: Type.Integer({
       description:
-        'Number of events to send. For very large replays, and if events in the time range are still being ' +
+        'Number of events to send. For very large replays, or if events in the time range are still being ' +
         'recorded, this number is exact only when the replay is done.',
       examples: [120],
     }),
     done: Type.Integer({
       description:
-        'Number of events that are queued: their delivery has been created, or was waiting for a retry and ' +
-        'is attempted now.',
+        'Number of events queued so far. For each of them, a delivery was created, or a delivery that was ' +
+        'waiting for a retry was scheduled immediately.',
       examples: [0],
     }),
     created_at: Type.String({ format: 'date-time', description: 'Time of the request.' }),
@@ -59,9 +59,9 @@ const ReplayBody = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Send only events whose latest delivery to this webhook did not succeed, or that were never ' +
-          'delivered to it. If that delivery is waiting for a retry, its next attempt is made now, and no second ' +
-          'delivery is created.',
+          'Send only events whose latest delivery to this webhook did not succeed, or that have no ' +
+          'delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no ' +
+          'second delivery is created.',
       }),
     ),
   },

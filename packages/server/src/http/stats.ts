@@ -36,7 +36,9 @@ const stepsOf = {
 const StatsQuery = Type.Object(
   {
     organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
-    workspace_id: nonEmpty('Count only events and webhooks in this workspace.', ['WS-berlin']),
+    workspace_id: nonEmpty('Count only events from this workspace, and deliveries to webhooks in it.', [
+      'WS-berlin',
+    ]),
     webhook_id: nonEmpty('Count only deliveries to this webhook, and no events.', [
       'WHK-01KA3Z8M5Q2V7X4C9E1G6J8N0R',
     ]),

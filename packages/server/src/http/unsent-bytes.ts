@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-/** The system buffers smaller responses, so they take no memory of this process for long. */
+/** The system buffers smaller responses, so they do not occupy memory of this process for long. */
 const countedBytesMin = 64 * 1024;
 const defaults = {
   organizationBytesMax: 32 * 1024 * 1024,
   bytesMax: 96 * 1024 * 1024,
-  /** A client that reads more slowly than this is cut off, but not within `graceMs`. */
+  /** A client that reads more slowly than this is cut off, but not within the first `graceMs`. */
   bytesPerSecondMin: 64 * 1024,
   graceMs: 10_000,
 };
@@ -30,8 +30,8 @@ export class UnsentBytes {
 
   /**
    * Counts a response, or a part of one, until the returned function is called or the response is closed. Cuts off the
-   * client if that takes too long, or to make room for an organization with less unsent. Returns undefined if too much
-   * is already unsent.
+   * client if that takes too long, or to make room for an organization with fewer unsent bytes. Returns undefined if
+   * too many bytes are already unsent.
    */
   hold(organization: string, response: ServerResponse, bytes: number): (() => void) | undefined {
     const isCounted = bytes >= countedBytesMin;
@@ -72,8 +72,8 @@ export class UnsentBytes {
   }
 
   /**
-   * Returns whether there is room, after cutting off the oldest responses of organizations that have more unsent than
-   * this one. Cuts off none if that would not be enough.
+   * Returns whether there is room, after cutting off the oldest responses of organizations that have more unsent bytes
+   * than this one. Cuts off none if that would not be enough.
    */
   #makeRoom(organization: string, bytes: number): boolean {
     const { organizationBytesMax, bytesMax } = this.#limits;

@@ -8,9 +8,9 @@ import { diagnosisFields } from './schemas.js';
 
 const VerificationFailure = Type.Object(
   {
-    at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
+    at: Type.String({ format: 'date-time', description: 'Time of the verification.' }),
     reason: Type.String({
-      description: 'Error, as in deliveries, or `unexpected_status`.',
+      description: 'Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200.',
       examples: ['connect'],
     }),
     http_status: Type.Union([Type.Integer(), Type.Null()], {
@@ -34,7 +34,7 @@ const identity = {
   }),
   organization_id: Type.String({ description: 'Organization ID.', examples: ['ORG-demo'] }),
   workspace_id: Type.Union([Type.String(), Type.Null()], {
-    description: 'Workspace ID. Null if the webhook receives events of the whole organization.',
+    description: 'Workspace ID. Null if the webhook receives events from the whole organization.',
     examples: [null],
   }),
   url: Type.String({
@@ -114,7 +114,7 @@ const fields = {
   ...settings,
   disabled_reason: Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], {
     description:
-      'Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null.',
+      'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
     examples: [null],
   }),
   ...subscription,
@@ -161,7 +161,7 @@ export function customHeaderFaults(given: unknown, canKeep: boolean): readonly I
   return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));
 }
 
-/** Returns what is wrong with `event_types` in addition to the schema. Those in `subscribed` need not be known. */
+/** Returns faults in `event_types` that the schema does not detect. Types in `subscribed` need not be known. */
 export function eventTypesFaults(
   given: unknown,
   catalogue: Catalogue,

@@ -76,7 +76,7 @@ export function webhookStatsRoute(app: FastifyInstance, database: Database, now:
         tags: ['Deliveries'],
         summary: 'Get webhook statistics',
         description:
-          'Returns statistics for the deliveries that were created in the last 48 hours. Tests are not included.',
+          'Returns statistics for the deliveries that were created in the last 48 hours. Test events are not included.',
         params: webhookParams,
         response: { 200: Type.Object({ data: StatsSchema }) },
       },

@@ -23,19 +23,19 @@ export const deliveryHeaders = [
   header('webhook-id', 'Event ID. It is the same on every attempt.', {
     example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
   }),
-  header('webhook-timestamp', 'Time when the request was sent, in seconds since 1970.', {
+  header('webhook-timestamp', 'Time when the request was sent, as a Unix timestamp in seconds.', {
     example: '1794735000',
   }),
   header(
     'webhook-signature',
-    '`v1,` followed by a signature over ID, time and body, as defined by ' +
-      '[Standard Webhooks](https://www.standardwebhooks.com). Two signatures while the previous secret is ' +
-      'still valid.',
+    '`v1,` followed by a signature over the ID, timestamp and body, as defined by ' +
+      '[Standard Webhooks](https://www.standardwebhooks.com). Contains two signatures, separated by a ' +
+      'space, while the previous secret is still valid.',
   ),
   header('X-Service-Signature', '`sha256=` followed by the HMAC-SHA256 of the raw body in hexadecimal.'),
   header(
     'X-Service-Signature-Previous',
-    'The same, but with the previous secret. Sent while that secret is still valid.',
+    'Like `X-Service-Signature`, but with the previous secret. Sent while that secret is still valid.',
     { required: false },
   ),
   header('X-Service-Subject', 'What the event is about: `<type>/<id>`.', {
@@ -116,7 +116,7 @@ function envelope(type: string, dataRef: string) {
     }),
     organization_id: Type.String({ description: 'Organization ID.' }),
     workspace_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'Workspace ID. Null for events of the whole organization.',
+      description: 'Workspace ID. Null if the event concerns the whole organization.',
     }),
     data: Type.Unsafe({ $ref: dataRef }),
     test: Type.Optional(

@@ -177,7 +177,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         operationId: 'getWebhook',
         tags: ['Webhooks'],
         summary: 'Get a webhook',
-        description: 'Returns one webhook. No request returns its secret or the values of its headers.',
+        description: 'Returns one webhook, without its secret and the values of its headers.',
         params: webhookParams,
         response: { 200: Type.Object({ data: WebhookSchema }) },
       },
@@ -200,7 +200,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         description:
           'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
           'verification fails, the webhook keeps the new URL, is `unverified`, and receives no events.\n\n' +
-          '`event_types` replaces all types. It can keep types that the service no longer lists.',
+          '`event_types` replaces all types. It can contain types that the webhook already has, even if the service no longer lists them.',
         params: webhookParams,
         body: PatchBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },
@@ -304,7 +304,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
   }
 
-  /** `canKeep` means that the body changes a webhook, and can name types and headers that it already has. */
+  /** Returns what is wrong with the body. With `canKeep`, it can name types and headers that the webhook already has. */
   async function bodyFaults(request: FastifyRequest, canKeep: boolean): Promise<readonly InputFault[]> {
     const body = (request.body ?? {}) as { url?: unknown; event_types?: unknown; headers?: unknown };
     const faults: InputFault[] = [...secretFaults(body)];

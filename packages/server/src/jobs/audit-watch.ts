@@ -42,7 +42,7 @@ export class AuditWatch {
     if (wasBroken) return;
     this.#logger.error(
       { organization_id: organizationId, fault: fault.kind, position: fault.position, audit_id: fault.id },
-      'the audit log was changed; run posthorn audit verify',
+      'the audit log was altered; run posthorn audit verify',
     );
   }
 

@@ -35,7 +35,7 @@ async function reencryptAll(database: Database, secrets: SecretBox, logger: Logg
   if (own.unreadable > 0)
     logger.error(
       { webhooks: own.unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them',
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add the key, or rotate the secrets',
     );
   if (arriving.unreadable > 0)
     logger.error(

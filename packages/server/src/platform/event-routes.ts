@@ -100,8 +100,8 @@ export function platformEventRoutes(
         const reservation = recorder.reserve(Number(announced ?? unannouncedBytes));
         const { release } = reservation;
         request.releaseBody = release;
-        // Also if the client goes away while it sends the body. If an earlier request on the same connection is still
-        // running, then only the request is closed, not its response.
+        // Also releases the memory if the client goes away while it sends the body. If an earlier request on the same
+        // connection is still running, only the request is closed, not its response.
         request.raw.once('close', release);
         reply.raw.once('close', release);
         done(null, announced === undefined ? counted(body, reservation) : body);
@@ -143,7 +143,7 @@ function counted(body: Readable, reservation: Reservation): Readable {
       try {
         for (; unusedBytes < 0; unusedBytes += unannouncedBytes) reservation.grow(unannouncedBytes);
       } catch (error) {
-        // At once, so that the other bodies that arrive at this moment have room.
+        // Release it at once, so that there is memory for the other bodies that are arriving.
         reservation.release();
         return done(error as Error);
       }
@@ -157,7 +157,7 @@ function counted(body: Readable, reservation: Reservation): Readable {
   return body.pipe(counting);
 }
 
-/** Runs `record` in a span that continues the producer's trace. Its deliveries continue it in turn. */
+/** Runs `record` in a span that continues the producer's trace. The deliveries continue the trace in turn. */
 async function traced<T>(
   tracer: RecordTracer | undefined,
   { headers: { traceparent } }: FastifyRequest,

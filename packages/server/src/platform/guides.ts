@@ -14,7 +14,7 @@ Programs that share the database can record events in their own transaction: wit
   },
   {
     name: 'Change resources',
-    description: `Service lines, invoices, incidents and other resources have a status. A *move* changes the status: the service writes the new status, the event and the audit log entry in one transaction.
+    description: `Service lines, invoices, incidents and other resources have a status. A *move* is an action that can change the status. The service writes the status, the event and the audit log entry in one transaction.
 
 A move that the current status does not allow returns 409 and changes nothing. \`possible_moves\` lists the moves that are allowed.
 

@@ -17,7 +17,7 @@ import {
 import { lifecycleOperations, nounOf, type ResourceOperations } from './lifecycle-operations.js';
 import { Mover, type MoverOptions } from './mover.js';
 
-/** Adds the routes that create, move and read each resource of the table. */
+/** Adds the routes that create, move and read resources, for each type of resource in `lifecycles`. */
 export function lifecycleRoutes(app: FastifyInstance, options: MoverOptions): void {
   const mover = new Mover(options);
   for (const resource of lifecycleOperations()) {

@@ -16,9 +16,9 @@ export interface MoverOptions {
 }
 
 /**
- * More transactions would take connections that recording and delivering need, and those of one organization wait for
- * each other anyway. One organization cannot take all of them: if other transactions lock its resources, moves in other
- * organizations continue.
+ * More transactions would take connections that recording and delivering need, and transactions of one organization
+ * wait for each other anyway. One organization cannot take all of them: if other transactions lock its resources, moves
+ * in other organizations continue.
  */
 const transactionsMax = 4;
 const eachMax = 2;

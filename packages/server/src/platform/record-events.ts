@@ -18,8 +18,8 @@ export class InvalidEvents extends Error {
 
 export interface RecordEventsOptions {
   /**
-   * Types beyond the built-in ones, as in the file of `POSTHORN_CATALOGUE`. Pass the same array in every call, and do
-   * not change it: its schemas are compiled only once.
+   * Types beyond the built-in ones, as in the file that `POSTHORN_CATALOGUE` names. Pass the same array in every call,
+   * and do not change it: its schemas are compiled only once.
    */
   addedTypes?: readonly AddedEventType[];
 }

@@ -49,7 +49,8 @@ const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
 /**
  * The memory for all requests that are not recorded yet, reserved before their body is read. It is enough for
- * 3,500 requests of one event, which is more than can be recorded before they time out, or for one body of 8 MiB.
+ * 3,500 requests with one event each, which is more than can be recorded before they time out, or for one body of
+ * 8 MiB.
  */
 const heldBytesMax = 32 * 1024 * 1024;
 /** Per request with its response, per event, and per character of a payload, which is in the body and in the statement. */
@@ -136,7 +137,7 @@ export class Recorder {
       });
     }
     if (!queue.mayStartLater) return;
-    // Even if the first transaction is delayed, the others do not wait long.
+    // Even if the first transaction is delayed, the waiting requests do not wait long.
     queue.timer ??= setTimeout(() => {
       queue.timer = undefined;
       this.#run(queue);
@@ -231,7 +232,7 @@ class RequestQueue {
     this.#eachMax = eachMax;
   }
 
-  /** Returns the place of the first request that may start. -1 if there is none. */
+  /** Returns the index of the first request that may start, or -1 if there is none. */
   get #first(): number {
     if (this.#running >= this.#transactionsMax) return -1;
     return this.#waiting.findIndex((waiting) => this.#runningFor(waiting) < this.#eachMax);
@@ -252,7 +253,7 @@ class RequestQueue {
     return this.#events >= this.#secondBatchMin;
   }
 
-  /** Returns whether one may start after a while, even if none ends. */
+  /** Returns whether a transaction may start after a while, even if none ends. */
   get mayStartLater(): boolean {
     return this.#first >= 0;
   }
@@ -273,7 +274,7 @@ class RequestQueue {
     this.#count(group, -1);
   }
 
-  /** Counts a transaction for the organization of its first request, the only one if it has keys. */
+  /** Counts a transaction for the organization of its first request. A transaction with keys has only one request. */
   #count([first]: readonly Waiting[], change: 1 | -1): void {
     this.#running += change;
     const running = this.#runningFor(first!) + change;

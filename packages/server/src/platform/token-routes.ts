@@ -42,7 +42,7 @@ const ListedTokenSchema = Type.Object(
     ...TokenFields,
     revoked_at: optionalTime('Time when the token was revoked. Null if it is not revoked.'),
     last_used_at: optionalTime(
-      'Time when the token was last used, accurate to 10 seconds. Null if it was never used.',
+      'Time when the token was last used, accurate to within 10 seconds. Null if it was never used.',
     ),
   },
   { title: 'ListedToken' },

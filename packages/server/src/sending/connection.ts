@@ -5,7 +5,7 @@ import { Client, type Dispatcher } from 'undici';
 import { ContinueFilter } from './continue-filter.js';
 import type { GuardedConnector } from './guard.js';
 
-/** After this time, a request on a reused socket has reached the receiver, even if no byte comes back. */
+/** After this time, a request on a reused socket is assumed to have reached the receiver, even without a response. */
 export const connectionLimits: { readonly staleMs: number } = { staleMs: 1_000 };
 
 /** A request on its way through undici. */
@@ -111,7 +111,7 @@ export class Connection extends Client {
   }
 }
 
-/** Returns whether the receiver asked for a certificate: only such a request reveals shared signature algorithms. */
+/** Returns whether the receiver asked for a certificate: only then are shared signature algorithms known. */
 function wantsCertificate(socket: TLSSocket): boolean {
   // Null after the socket is destroyed, despite its type.
   const shared: string[] | null = socket.getSharedSigalgs();

@@ -8,7 +8,10 @@ import { type Target, targetOf } from './target.js';
 /** What a node knows about a webhook: where to send, or why nothing may be sent. */
 export type WebhookState =
   | { kind: 'active'; target: Target }
-  /** Inactive: deleted, not active, or in a moving organization. Sealed: its secret was encrypted with a key that this node does not have. */
+  /**
+   * Inactive: deleted, not active, or in an organization that is being moved. Sealed: its secret or headers were
+   * encrypted with a key that this node does not have.
+   */
   | { kind: 'inactive' | 'sealed'; target: undefined };
 
 /**
@@ -44,7 +47,7 @@ export class WebhookDirectory {
   readonly #ages: DirectoryAges;
   readonly #onSealed: (webhookId: string, error: Error) => void;
   readonly #entries = new Map<string, Entry>();
-  /** During a read: the webhooks that were forgotten since it began. The read may have seen their old state. */
+  /** During a read: the webhooks that have been forgotten since it began. The read may have seen their old state. */
   #forgotten: Set<string> | undefined;
   readonly #reading = new CoalescedCall(() => this.#read());
   #wanted = new Map<string, string>();

@@ -131,7 +131,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error('the exchange has ended'));
   }
 
-  /** What is known about a timeout. Undefined if the request was sent. */
+  /** Returns what is known about a timeout, or undefined if the request was sent. */
   get #timeoutDetail(): FailureDetail | undefined {
     if (this.#began) return undefined;
     return this.#request.connection?.isInTlsHandshake ? tlsTimeout : connectTimeout;

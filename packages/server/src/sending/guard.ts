@@ -16,7 +16,7 @@ export interface GuardOptions {
   openFile?: (() => Promise<void>) | undefined;
 }
 
-/** Where to connect to, and how far that got. */
+/** Where to connect to, and how far the connection has progressed. */
 interface DialTarget extends buildConnector.Options {
   /** Whether the TCP connection is open and the TLS handshake has begun. */
   progress?: { inTls: boolean } | undefined;
@@ -122,7 +122,7 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
 }
 
 function refuseBlocked(target: buildConnector.Options, addresses: Addresses, policy: AddressPolicy) {
-  // Only listed addresses may be reached without https: nothing goes unencrypted to a public address.
+  // Only listed addresses may be reached without https: nothing goes unencrypted to any other address.
   const passes: AddressVerdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
   if (refused === undefined) return;

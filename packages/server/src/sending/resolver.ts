@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /** The addresses of a name. */
 export interface Addresses extends ReadonlyArray<string> {
-  /** Whether the name is known only to this machine or its network, so that others must not learn its addresses. */
+  /** Whether the name is known only to this machine or its network, so others must not learn its addresses. */
   areInternal?: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface ResolverOptions {
   /** Name servers and search domains to use instead of the machine's, for tests. */
   servers?: readonly string[];
   search?: readonly string[];
-  /** How long a name server has to respond to each try. */
+  /** How long to wait for a name server on each try. */
   tryMs?: number;
 }
 
@@ -107,7 +107,9 @@ class Settings {
     return { resolver, hosts, search: search ?? searchDomainsIn(await this.#text('/etc/resolv.conf')) };
   }
 
-  /** Returns the text of a file, or an empty string. If it exists but cannot be read, the next lookup tries again. */
+  /**
+   * Returns the text of a file, or an empty string. If the file exists but cannot be read, the next lookup tries again.
+   */
   #text(path: string): Promise<string> {
     return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') this.#readAtMs = Number.NEGATIVE_INFINITY;

@@ -9,12 +9,12 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
-  /** The URL as the webhook has it. Parsing can change it. */
+  /** The URL as it is stored for the webhook. Parsing can change it. */
   givenUrl: string;
   /** The parts of the URL, computed once, because the getters of `URL` create a new string each time. */
   origin: string;
   path: string;
-  /** The headers of every request, including the webhook's own, as alternating names and values. */
+  /** The headers of every request, including the webhook's custom headers, as alternating names and values. */
   headers: readonly string[];
   /** Maximum requests per second. */
   rateLimit: number | undefined;

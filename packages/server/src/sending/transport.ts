@@ -9,7 +9,10 @@ const poolsMax = 1_000;
 const poolIdleMs = 60_000;
 /** How long an idle connection is reused if the receiver does not announce a limit. */
 const idleMsUnannounced = 1_000;
-/** How much earlier than announced we stop reusing it: our request must arrive before the receiver closes it. */
+/**
+ * How long before the announced limit we stop reusing a connection: our request must arrive before the receiver closes
+ * the connection.
+ */
 const idleMsMargin = 500;
 
 export interface TransportOptions {
@@ -43,9 +46,9 @@ export class Transport {
   }
 
   /**
-   * Sends one POST. Never rejects. Only the status matters, not the body. Calls `mayStart` when a connection is open,
-   * right before the first byte, because DNS and connecting may have taken seconds; and again if the request must be
-   * sent again because an idle connection was closed.
+   * Sends one POST. Never rejects. Only the status of the response matters, not its body. Calls `mayStart` when a
+   * connection is open, right before the first byte, because DNS and connecting may have taken seconds; and again if
+   * the request must be sent again because an idle connection was closed.
    */
   post({ origin, path, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
     return new Promise((resolve) => {
@@ -80,7 +83,7 @@ export class Transport {
     return pool;
   }
 
-  /** Closes idle pools, or the oldest one. Requests in flight finish. */
+  /** Closes idle pools or, with `oldest`, only the oldest pool. Requests in flight finish. */
   #dropIdle(oldest = false): void {
     for (const [origin, { pool, usedAtMs }] of this.#pools) {
       if (!oldest && Date.now() - usedAtMs < poolIdleMs) continue;

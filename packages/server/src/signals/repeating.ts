@@ -35,7 +35,7 @@ export class Repeating {
     }
   }
 
-  /** Resolves when the current run, if any, has ended. */
+  /** Stops repeating. Resolves when the current run, if any, has ended. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;

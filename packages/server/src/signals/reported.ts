@@ -7,7 +7,7 @@ export function markReported(error: object): void {
 
 /**
  * Returns the log level for something that failed because of this error: `debug` if the cause was already
- * logged, such as a lost database, or else `warn`.
+ * logged, such as a lost database connection, or else `warn`.
  */
 export function levelFor(error: unknown): 'debug' | 'warn' {
   return typeof error === 'object' && error !== null && reported.has(error) ? 'debug' : 'warn';

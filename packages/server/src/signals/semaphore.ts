@@ -87,8 +87,8 @@ export class Semaphore {
   }
 
   /**
-   * Rejects the tasks that have waited at least this long, of one owner or of all: they would fail like the one that
-   * just did.
+   * Rejects the tasks of one owner, or of all owners, that have waited at least this long: they would fail like the one
+   * that just did.
    */
   rejectWaiting(error: unknown, waitedMsMin: number, name?: string): void {
     const nowMs = performance.now();

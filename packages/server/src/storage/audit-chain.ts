@@ -14,12 +14,12 @@ interface Chain extends End {
   dropped_hash: Buffer;
 }
 
-/** An entry as a link of its chain. */
+/** An entry as a link in its chain. */
 export interface Link extends HashedEntry {
   hash: Buffer;
 }
 
-/** The columns of a link, of the table alias `l`. */
+/** The columns of a link, from the table with the alias `l`. */
 export const linkColumns = `
   l.organization_id, l.position, l.id, l.created_at, l.workspace_id, l.actor_type, l.actor_id, l.action, l.target_type,
   l.target_id, l.request_id, l.source_address, l.changes::text as changes, l.hash`;

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** A session whose open transaction uses our tables. What PostgreSQL does not show to this user is null. */
+/** A session whose open transaction uses our tables. Fields that PostgreSQL does not show to this user are null. */
 export interface BlockingSession {
   pid: number;
   user: string | null;

@@ -24,10 +24,13 @@ const settingNames = [
   ...['max_locks_per_transaction', 'max_prepared_transactions', 'server_encoding'],
 ];
 
-/** What to do about a database with another encoding, which cannot be changed. Others cannot store every event. */
+/**
+ * What to do about a database whose encoding is not UTF8. The encoding of a database cannot be changed, and only UTF8
+ * can store every event.
+ */
 export const encodingRemedy = "Create one with ENCODING 'UTF8'.";
 
-/** SQL for a statement that takes precedence over the settings of the server, the database and the user. */
+/** SQL that builds a statement whose setting takes precedence over those of the server, the database and the user. */
 export const isolationRepair = `
   format('alter role %I in database %I set default_transaction_isolation = ''read committed'';',
          session_user, current_database())`;

@@ -79,7 +79,7 @@ export function isTooSlow(error: unknown): boolean {
   return error instanceof Error && (error.message === timedOut || isLockTimeout(error) || isCanceled(error));
 }
 
-/** Returns whether the user may not do what the statement does. */
+/** Returns whether the user lacks the rights that the statement needs. */
 export function isForbidden(error: unknown): boolean {
   return (error as { code?: string } | undefined)?.code === '42501';
 }

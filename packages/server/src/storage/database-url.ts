@@ -6,7 +6,7 @@ import pg from 'pg';
  */
 const shape = /^postgres(ql)?:\/\/(?=\S)[^\s/?#]*(\/[^\s/?#@]*)?(\?[^\s#@]*)?$/;
 
-/** Returns whether the driver can use this URL. It reads the certificate files that the URL names. */
+/** Returns whether the driver can use this URL. Reads the certificate files that the URL names. */
 export function isDatabaseUrl(text: string): boolean {
   if (!shape.test(text)) return false;
   try {

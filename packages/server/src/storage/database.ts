@@ -52,18 +52,18 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
  */
 const idleTransactionMs = 10_000;
 /**
- * An idle connection that the network has silently dropped is detected soon after this time instead of the usual two
- * hours.
+ * An idle connection that the network has silently dropped is detected soon after this time, not only after the usual
+ * two hours.
  */
 export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDelayMillis'> = {
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 };
 
-/** Statements rely on a new snapshot each, whatever the default of the database is. */
+/** Each statement relies on getting a new snapshot, whatever the default of the database is. */
 const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
-/** The limits of the database or the role do not apply to work that may take long. */
+/** The limits of the database or the role do not apply to work that may take a long time. */
 const withoutTimeLimits = 'set local statement_timeout = 0; set local lock_timeout = 0';
 
 /** The condition, in SQL, under which writes are refused: the server is a standby, or someone made it read-only. */
@@ -108,7 +108,7 @@ export class Database implements Queryable {
   #hasConnected = false;
   /** Shared by the pools of one database. */
   readonly route: Route;
-  /** Called when the response to a statement that leases deliveries was lost: it may have been executed. */
+  /** Called when the response to a statement that leases deliveries was lost: the statement may have been executed. */
   onLeaseInDoubt: () => void = () => undefined;
 
   constructor(
@@ -144,7 +144,10 @@ export class Database implements Queryable {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }
 
-  /** Returns whether the database accepts writes. A setting applies to new sessions only, so one that refuses is closed. */
+  /**
+   * Returns whether the database accepts writes. A setting applies only to new sessions, so a session that refuses
+   * writes is closed.
+   */
   async isWritable(): Promise<boolean> {
     const client = await this.#connect();
     let isWritable = false;
@@ -186,7 +189,7 @@ export class Database implements Queryable {
         }
       },
       () => statement.leases === true,
-      // The server may get the request to cancel late, and cancel the next statement of the connection instead.
+      // The cancel request may reach the server late and cancel the next statement of the connection instead.
       () => signal?.aborted === true,
     );
   }
@@ -267,7 +270,7 @@ export class Database implements Queryable {
   }
 
   /**
-   * Notes that the database is reachable. A read succeeds in a read-only database, too: after a refused write, this
+   * Notes that the database is reachable. A read succeeds even in a read-only database, so after a refused write, this
    * asks whether writes are accepted again, in a session that was opened since. Returns whether to close the connection.
    */
   async #succeeded(client: pg.PoolClient): Promise<boolean> {
@@ -297,7 +300,7 @@ export class Database implements Queryable {
     } catch (error) {
       if (error instanceof Error) noteConnectFailure(error);
       // If all connections are in use, waiting for one times out although the database is reachable. A login that is
-      // refused from the start makes the start fail. Later, it means that the database is lost, whatever the reason.
+      // refused at startup makes startup fail. Later, a refused login means that the database is lost, for any reason.
       const { totalCount, options, ending } = this.#pool;
       const isLost = isUnreachable(error) || (this.#hasConnected && !ending);
       if (this.#reachability && isLost && totalCount < options.max) {

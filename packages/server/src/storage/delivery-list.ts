@@ -102,7 +102,7 @@ export function deliveryListStatement(
   ), pages as materialized (
     select page.*, w.webhook_is_active from visible w cross join lateral (${pages.join('\n    union all')}) page
   ), stop as (
-    -- Everything before this row was read.
+    -- Everything that comes before this row in the list was read.
     select created_at, id from pages where is_end order by created_at desc, id desc limit 1
   )
   select p.*
@@ -129,7 +129,7 @@ const givenUp: IndexedPart = { found: "status = 'failed'", matching: 'attempts >
 const delivered: IndexedPart = { found: 'true', matching: "status = 'success'" };
 const attempted: IndexedPart = { found: 'true', matching: "attempts > 0 and status <> 'cancelled'" };
 
-/** Returns the parts whose union is the filter by status. A delivery between attempts counts as failed. */
+/** Returns the parts that together make up the filter by status. A delivery between attempts counts as failed. */
 function partsByStatus({ status, final }: DeliveryFilter): readonly IndexedPart[] {
   if (status === undefined && final === undefined) return [attempted];
   return [
@@ -140,9 +140,9 @@ function partsByStatus({ status, final }: DeliveryFilter): readonly IndexedPart[
 }
 
 /**
- * Returns the parts whose union is the filter. Each has its own index, so that a few failures are found among millions
- * of successes. With a filter by event, the first delivery is found by the event's time, which it shares, and later
- * ones by a separate index.
+ * Returns the parts that together make up the filter. Each has its own index, so that a few failures are found among
+ * millions of successes. With a filter by event, the first delivery is found by the event's time, which it shares, and
+ * later ones by a separate index.
  */
 function partsOf(filter: DeliveryFilter, bind: (value: unknown) => string): readonly IndexedPart[] {
   const byStatus = partsByStatus(filter);

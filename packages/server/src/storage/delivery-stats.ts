@@ -80,7 +80,7 @@ export class DeliveryCounter {
     const first = sinceMs - (sinceMs % hourMs);
     const known = this.#known(webhook.webhook_id, first);
     const counted = new Map(known);
-    // Only the part of the first hour after `since` counts.
+    // Of the first hour, only the part after `since` counts.
     counted.delete(first);
     const hours = Array.from(
       { length: Math.floor((nowMs - first) / hourMs) + 1 },

@@ -27,7 +27,7 @@ export class MigrationFailed extends Error {
 /**
  * A statement that waits for a lock makes all later users of the table wait behind it. So a migration waits for a lock
  * only for a moment, but longer than `deadlock_timeout` (1 s by default), after which autovacuum gives way. Between two
- * attempts, the others catch up.
+ * tries, the other sessions catch up.
  */
 export const migrationLimits: { readonly lockMs: number; readonly pauseMs: number } = {
   lockMs: 1_500,
@@ -89,7 +89,7 @@ async function untilUnblocked(
       const session = await readBlockingSession(client);
       if (session && session.pid !== lastPid) onBlocked(session);
       lastPid = session?.pid;
-      // A pause on the server, because it ends transactions in which nothing happens if it has a limit for them.
+      // Pauses on the server: if the server limits how long a transaction may be idle, a pause here would end this one.
       await client.query({ text: 'select pg_sleep($1)', values: [pauseMs / 1_000] });
     }
   }
@@ -206,7 +206,10 @@ async function refuseEncoding(client: Queryable): Promise<void> {
   if (encoding !== 'UTF8') throw new IncompatibleDatabase(`The database uses ${encoding}. ${encodingRemedy}`);
 }
 
-/** Our transactions state their isolation level. A statement outside of a transaction cannot, so it uses the default. */
+/**
+ * Throws if the default isolation level is not 'read committed'. Our transactions state their isolation level, but a
+ * statement outside of a transaction cannot, so it uses the default.
+ */
 async function refuseIsolation(client: Queryable): Promise<void> {
   const { rows } = await client.query<{ level: string; repair: string }>({
     text: `select current_setting('default_transaction_isolation') as level, ${isolationRepair} as repair`,

@@ -6,8 +6,8 @@ const againMs = 1_000;
 const connectMsMax = 2_000;
 
 /**
- * Listens for notifications on its own connection. If it cannot connect, there are no notifications. It logs when that
- * begins and when it ends.
+ * Listens for notifications on its own connection. If it cannot connect, there are no notifications. Logs when such a
+ * failure begins and when it ends.
  */
 export class NotificationListener {
   readonly #target: DatabaseTarget;
@@ -48,7 +48,7 @@ export class NotificationListener {
       await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`);
       // Something may have been announced before we were listening.
       this.#onNotification('');
-      if (this.#isFailing) this.#logger?.info('notifications are received again');
+      if (this.#isFailing) this.#logger?.info('notifications are being received again');
       this.#isFailing = false;
     } catch (error) {
       const { message: reason } = error as Error;

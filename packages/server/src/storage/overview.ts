@@ -58,7 +58,8 @@ export function readOverview(
                where status = 'pending' and leased_by is null and attempts = 0) as backlog,
          (select count(*) from posthorn.deliveries
            where status = 'pending' and leased_by is null and attempts > 0) as retrying,
-         -- Hand-offs and leased backlog rows keep listing settled deliveries, which have a row, until all of theirs are.
+         -- Hand-offs and leased backlog rows keep listing settled deliveries, which have a row, until all of their
+         -- deliveries are settled.
          (select count(*)
             from (select s.organization_id, s.webhook_id, h.created_at, h.head, s.base, s.ordinals
                     from posthorn.handoffs h

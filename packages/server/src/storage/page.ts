@@ -72,7 +72,7 @@ export function pageOf<Row extends { created_at: Date; id: string }>(
   return pageBy(({ created_at, id }) => ({ atMs: created_at.getTime(), id }), rows, limit, found);
 }
 
-/** Like `pageOf`, for rows without `created_at` and `id`. */
+/** Returns the page as `pageOf` does, for rows without `created_at` and `id`. */
 export function pageBy<Row>(
   positionOf: (row: Row) => Position,
   rows: readonly Row[],

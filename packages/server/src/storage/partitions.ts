@@ -12,9 +12,9 @@ const daysAhead = 14;
 /** A statement locks each partition that it may read, and every index of that partition. */
 export const locksPerPartition = 8;
 
-/** Returns how many locks a statement can take that reads events or deliveries of the whole retention period. */
+/** Returns how many locks a statement can take if it reads events or deliveries of the whole retention period. */
 export function locksOf(retentionMs: number): number {
-  // The current week, too, and those that have been created ahead.
+  // Includes the current week and the weeks that have been created ahead.
   return locksPerPartition * (Math.ceil(retentionMs / (7 * dayMs)) + 1 + daysAhead / 7);
 }
 

@@ -3,7 +3,7 @@ import { reasonOf } from './database-errors.js';
 
 /** How often a read-only database is asked whether it accepts writes again. */
 const askEveryMs = 1_000;
-/** How often a full disk is reported. Reads still succeed, so nothing shows when there is room again. */
+/** How often a full disk is reported. Reads still succeed, so nothing shows when there is space again. */
 const fullEveryMs = 60_000;
 
 /** Logs once when the database is lost and once when it is back, even if many statements fail. */
@@ -31,8 +31,8 @@ export class Reachability {
   }
 
   /**
-   * Notes that the database refused to write. Until it accepts writes again, a statement that succeeds says nothing.
-   * A refusal in a session that was opened before the database accepted writes again says nothing either, because a
+   * Notes that the database refused to write. Until it accepts writes again, a statement that succeeds proves nothing.
+   * A refusal in a session that was opened before the database accepted writes again proves nothing either, because a
    * session keeps its settings.
    */
   refusedWrite(error: Error, openedAtMs: number): void {
@@ -42,7 +42,7 @@ export class Reachability {
     this.#logger.error(
       { reason: reasonOf(error) },
       'the database is read-only; requests that write get 503, and deliveries wait until it accepts writes: ' +
-        'make room if its disk is full, or set DATABASE_URL to the primary if it is a standby',
+        'free up space if its disk is full, or set DATABASE_URL to the primary if it is a standby',
     );
   }
 
@@ -53,7 +53,7 @@ export class Reachability {
     this.#logger.error(
       { reason: reasonOf(error) },
       'the database has no disk space left; requests that need more get 503, and deliveries may wait: ' +
-        'make room on its disk',
+        'free up space on its disk',
     );
   }
 

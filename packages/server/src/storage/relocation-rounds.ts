@@ -5,13 +5,13 @@ import { type CopiedTable, copyRows, type RowCondition, useCopySettings } from '
 
 /**
  * How far the copying of an organization has progressed. A round copies what has changed since the previous round. A
- * row can only have changed if it is a delivery that was open then, or if its time is later than the start of that
+ * row can only have changed if it is a delivery that was pending then, or if its time is later than the start of that
  * round.
  */
 export interface Progress {
   /** The start of the last complete round. All transactions that began earlier had ended before it read anything. */
   floor: string;
-  /** For each webhook with open deliveries at that time: the time of the oldest. */
+  /** For each webhook with pending deliveries at that time: the time of the oldest. */
   floors: Readonly<Record<string, string>>;
   /** The first day whose event counts can still change. Those of earlier days are copied only once. */
   firstDay: string;
@@ -228,7 +228,7 @@ export class RelocationCopy {
     }, true);
   }
 
-  /** Returns the time of the oldest open delivery of each webhook that has any. */
+  /** Returns the time of the oldest pending delivery of each webhook that has any. */
   async #openDeliveries(): Promise<Record<string, string>> {
     return this.#from.transaction(async (client) => {
       await useCopySettings(client);

@@ -16,8 +16,8 @@ export interface Cell {
 }
 
 /**
- * Stores the name of this cell and the key prefixes of its nodes, for moves from other cells. While nodes of another
- * name are running, the cell keeps that name. Returns the stored name, and the one before.
+ * Stores the name of this cell and the key prefixes of its nodes, for moves from other cells. While nodes with
+ * another cell name are running, the cell keeps that name. Returns the stored name, and the one before.
  */
 export async function writeCell(
   database: Database,

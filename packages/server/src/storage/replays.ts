@@ -173,7 +173,7 @@ export async function nextReplay(
 }
 
 export interface AdvancedReplay extends Replay {
-  /** Whether it has handled everything up to the horizon, but open transactions can still add events of its range. */
+  /** Whether it has handled everything up to the horizon, but open transactions can still add events in its range. */
   at_horizon: boolean;
 }
 
@@ -184,7 +184,7 @@ export interface AdvancedReplay extends Replay {
  * repeated after a crash.
  *
  * If the latest delivery of an event is waiting for a retry, `only_failed` makes it due now instead of queuing another.
- * Leaves a delivery unchanged that another transaction has locked: it is being claimed, settled or made due. Waiting for
+ * Does not change a delivery that another transaction has locked: it is being claimed, settled or made due. Waiting for
  * it could deadlock, because this transaction locks many.
  */
 export async function advanceReplay(

@@ -1,9 +1,9 @@
 import pg from 'pg';
 
 /**
- * The settings that results depend on. The database or the role may have others. They are part of the message that
- * opens a connection, so they take no round trip, and poolers track them for each client. The order of month and day
- * does not matter to us, but PgBouncer compares this value with the one that PostgreSQL reports.
+ * The settings that results depend on; the database or the role may have different ones. These settings are part of the
+ * message that opens a connection, so they take no round trip, and poolers track them for each client. The order of
+ * month and day does not matter to us, but PgBouncer compares this value with the one that PostgreSQL reports.
  */
 const settings = { DateStyle: 'ISO, MDY', TimeZone: 'UTC' };
 

@@ -71,7 +71,7 @@ export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settle
 export interface FailingWebhook extends WebhookKey {
   failing_since_ms: number;
   last_failure_ms: number;
-  /** The time of the report. All three are by the database's clock. */
+  /** The time of the report. All three times are by the database's clock. */
   now_ms: number;
 }
 

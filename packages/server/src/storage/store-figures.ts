@@ -24,7 +24,7 @@ export interface StoreFigures {
 
 /**
  * Counting stops here, so that the cost of a scrape does not depend on how many deliveries are waiting. A row
- * of the backlog has many deliveries.
+ * of the backlog can have many deliveries.
  */
 const countedMax = 5_000;
 

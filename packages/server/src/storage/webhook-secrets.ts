@@ -12,7 +12,7 @@ export interface SealedSecrets {
 export type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 
 /**
- * Where a cell stores webhooks: in `webhooks`, and in `arrivals`, as text, those of organizations that are moving here.
+ * Where a cell stores webhooks: in `webhooks` or, for organizations that are moving here, as text in `arrivals`.
  */
 export type WebhookStore = 'arrivals' | 'webhooks';
 

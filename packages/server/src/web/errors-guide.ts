@@ -13,7 +13,7 @@ export function errorsGuide(codes: ReadonlySet<ProblemCode>): Tag {
 ${JSON.stringify(sample, null, 2)}
 \`\`\`
 
-- Use \`code\` in programs. The meaning of a code never changes.
+- \`code\` is for programs. The meaning of a code never changes.
 - \`detail\` is for people and may change.
 - \`errors\` lists everything that is wrong with the request. \`parameter\` is the name of a query parameter or header, and \`pointer\` is a JSON pointer into the body.
 - Include \`request_id\` when you report a problem.
@@ -26,8 +26,8 @@ const sample = {
   type: '/docs#problem-invalid_body',
   title: problems.invalid_body.title,
   status: problems.invalid_body.status,
-  detail: '/actor is required.',
+  detail: '/organization_id is required.',
   code: 'invalid_body',
   request_id: '0b0f1c86-7f3f-4b43-9b39-3f1f6e2f6c55',
-  errors: [{ pointer: '/actor', code: 'required', detail: 'is required' }],
+  errors: [{ pointer: '/organization_id', code: 'required', detail: 'is required' }],
 };

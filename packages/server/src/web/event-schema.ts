@@ -26,7 +26,7 @@ export const EventSchema = Type.Object(
       examples: ['ORG-demo'],
     }),
     workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
-      description: 'Workspace ID. Null for events of the whole organization.',
+      description: 'Workspace ID. Null if the event concerns the whole organization.',
       examples: ['WS-berlin'],
     }),
     actor: ReferenceSchema('Who caused the event, such as a `user`, an `agent` or the `system`.', {

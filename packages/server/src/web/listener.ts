@@ -92,7 +92,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       if (forwardedFor !== undefined && trusted.length === 0 && !hasWarned) {
         hasWarned = true;
         logger.warn(
-          'X-Forwarded-For is ignored. If a proxy sends it, set POSTHORN_TRUSTED_PROXIES: otherwise all clients behind it share one limit on invalid tokens',
+          'X-Forwarded-For is ignored. If a proxy sends it, set POSTHORN_TRUSTED_PROXIES: otherwise all clients behind the proxy share one limit on invalid tokens',
         );
       }
       return sourceAddress(this.ip, forwardedFor, trusted);

@@ -6,7 +6,7 @@ export const ProblemSchema = Type.Object({
   status: Type.Integer({ description: 'HTTP status.' }),
   detail: Type.String({ description: 'What went wrong in this request.' }),
   instance: Type.String({ description: 'Request path.' }),
-  code: Type.String({ description: 'Error code. Use it in programs: its meaning never changes.' }),
+  code: Type.String({ description: 'Error code. Programs can rely on it: its meaning never changes.' }),
   request_id: Type.String({ description: 'Request ID, as in `X-Request-Id`.' }),
   errors: Type.Optional(
     Type.Array(

@@ -52,7 +52,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (isCanceled(error)) {
     return new Problem(
       'unavailable',
-      'The database canceled the request, which took too long. Nothing was changed. Try again.',
+      'The database canceled the request because it took too long. Nothing was changed. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
   }

@@ -59,7 +59,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     expect((await receiver.deliveries.nth(1)).envelope.id).toBe(id);
     await log.until('notifications cannot be received; check POSTHORN_DIRECT_DATABASE_URL');
     proxy.heal();
-    await log.until('notifications are received again');
+    await log.until('notifications are being received again');
     expect(log.lines.filter(({ msg }) => msg.includes('notifications'))).toHaveLength(2);
   });
 

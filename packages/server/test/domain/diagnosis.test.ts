@@ -130,7 +130,7 @@ describe('without a status', () => {
     [
       'tls',
       { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' },
-      'TLS versions that are no longer safe',
+      'TLS versions that are no longer secure',
       'TLS 1.2',
     ],
     [
@@ -368,7 +368,7 @@ describe('what follows an attempt', () => {
       { next: { kind: 'none' } },
       longWait,
       'The receiver asked the service to wait until 18 Nov 2026 20:41:07 UTC (status 503).',
-      `There will be no further attempt: ${slower}, then redeliver the event.`,
+      `There will be no further attempts. To deliver the event, ${slower}, then redeliver it.`,
     ],
     [
       'a test is one attempt',

@@ -130,6 +130,6 @@ describe('the problem for invalid input', () => {
     }));
     const problem = inputProblem(faults, 2);
     expect(problem?.faults).toEqual(faults.slice(0, 2));
-    expect(problem?.message).toBe('/a is required. See errors for 1 of 2 more.');
+    expect(problem?.message).toBe('/a is required. See errors for the first 1 of 2 more.');
   });
 });

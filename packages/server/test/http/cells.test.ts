@@ -100,7 +100,7 @@ describe("a cell's name", () => {
     for (const path of ['/healthz', '/docs', '/openapi.json', '/metrics'])
       expect((await sendRequest(late.platformUrl + path, { token: platformToken })).status, path).toBe(200);
     expect(log.lines.filter(({ level }) => level === 50).at(-1)).toMatchObject({
-      msg: 'this node cannot use the database, so it stops',
+      msg: 'this node cannot use the database, so it is stopping',
       reason: refusal.message,
     });
   });

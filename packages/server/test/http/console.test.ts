@@ -155,7 +155,7 @@ describe('the console', () => {
   it('says in one sentence that it is not built', async () => {
     const { status, text } = await sendRequest(`${await serve({ files: undefined })}/console`);
     expect(status).toBe(503);
-    expect(text).toBe('The console is not built. Run npm run build, then start the service again.\n');
+    expect(text).toBe('The console has not been built. Run npm run build, then start the service again.\n');
     expect(findConsoleFiles(pathToFileURL(`${directory}/none/`))).toBeUndefined();
   });
 });

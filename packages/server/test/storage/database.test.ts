@@ -259,7 +259,7 @@ test('a database without disk space is reported once a minute, however many stat
     await expect(fresh.query(write)).rejects.toThrow('no space left');
     await fresh.query({ text: 'select' });
   }
-  const said = expect.stringMatching(/^the database has no disk space left; .*make room/);
+  const said = expect.stringMatching(/^the database has no disk space left; .*free up space/);
   expect(log.warnings).toEqual([said, said]);
   await fresh.close();
 });

@@ -266,7 +266,7 @@ describe('next to a running service', () => {
       stdout: '',
       stderr:
         `Another posthorn serve or demo is using the data directory ${directory}. Stop it first. To run both, ` +
-        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).\n',
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any free port).\n',
     });
     expect(await serverPid(directory)).toBe(server);
     expect(await isReady()).toBe(true);

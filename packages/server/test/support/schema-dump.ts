@@ -73,7 +73,7 @@ export async function dumpSchema(database: Queryable): Promise<string> {
    order by 1`,
   );
   const head =
-    '-- The schema as a database has it, for reading. Printed by test/storage/schema.test.ts; not applied.';
-  const signatures = ['-- Functions; each has its text in functions/.', ...functions].join('\n');
+    '-- The schema as it exists in a database, for reference. Printed by test/storage/schema.test.ts; not applied.';
+  const signatures = ['-- Functions. The text of each is in functions/.', ...functions].join('\n');
   return `${[head, ...tables, indexes.join('\n'), triggers.join('\n'), sequences.join('\n'), signatures].join('\n\n')}\n`;
 }

@@ -90,7 +90,7 @@ function Entries() {
       )}
       {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
       {query.data && entries.length === 0 && (
-        <Empty title="No entry matches" actions={<ClearFilters />}>
+        <Empty title="No matching entries" actions={<ClearFilters />}>
           <p>Entries are kept for 12 months.</p>
         </Empty>
       )}

@@ -26,7 +26,7 @@ function Intact({ chain }: { chain: AuditChain }) {
       <span>{checkedText(chain)}</span>
       <span className="soft">
         Last hash <code title={chain.head}>{chain.head.slice(0, 12)}…</code>{' '}
-        <CopyButton text={chain.head} what="the last hash" /> checked <TimeAgo at={chain.checked_at} />
+        <CopyButton text={chain.head} what="the last hash" /> · checked <TimeAgo at={chain.checked_at} />
       </span>
     </p>
   );

@@ -20,7 +20,7 @@ export function sentenceOf({ all, sent, error }: Redelivery): string {
     unsure > 0 && `${sent.length > 0 ? '1' : '1 delivery'} may be on the way`,
     left > 0 && `${left} ${left === 1 ? 'was' : 'were'} not sent`,
   ];
-  return `${parts.filter(Boolean).join(', ')}.`;
+  return `${parts.filter(Boolean).join('; ')}.`;
 }
 
 /** Says what a redelivery does, given how many deliveries there are and how many of them are waiting to retry. */

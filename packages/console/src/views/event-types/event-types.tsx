@@ -38,7 +38,7 @@ function Catalogue({ types }: { types: EventType[] }) {
   return (
     <>
       <div className="filters">
-        <FilterInput label="Filter event types" placeholder="Filter by name or meaning" value={q} />
+        <FilterInput label="Filter event types" placeholder="Filter by name or description" value={q} />
       </div>
       <div className={shown ? 'tree with-one' : 'tree'}>
         <nav aria-label="Event types">
@@ -60,7 +60,7 @@ function Catalogue({ types }: { types: EventType[] }) {
               ))}
             </div>
           ))}
-          {found.length === 0 && <p className="soft">No event type matches.</p>}
+          {found.length === 0 && <p className="soft">No matching event types.</p>}
         </nav>
         {shown ? (
           <TypeDetail type={shown} />
@@ -71,7 +71,7 @@ function Catalogue({ types }: { types: EventType[] }) {
                 There is no event type <code>{type}</code>.{' '}
               </>
             )}
-            Choose a type to see what it means, its fields and a sample.
+            Choose a type to see its description, its fields and a sample.
           </p>
         )}
       </div>

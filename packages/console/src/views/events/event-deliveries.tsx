@@ -31,8 +31,9 @@ export function EventDeliveries({ event }: { event: Event }) {
         {({ data, hasMore }) =>
           data.length === 0 ? (
             <p className="soft">
-              No active webhook subscribed to this event when it was recorded. Webhooks that are unverified or
-              disabled get no deliveries. Once one is active, it can replay what it missed.
+              No active webhook was subscribed to this event when it was recorded. Webhooks that are
+              unverified or disabled get no deliveries. Once one is active, you can replay the events that it
+              missed.
             </p>
           ) : (
             <table>

@@ -81,7 +81,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             title="Payload"
             text={payloadText}
             what="the payload"
-            aside={<PrettySwitch label="How to show the payload" isRaw={isRaw} />}
+            aside={<PrettySwitch label="Payload format" isRaw={isRaw} />}
           >
             <JsonText text={payloadText} isRaw={isRaw} />
           </CodeBlock>

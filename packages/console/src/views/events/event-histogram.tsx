@@ -54,7 +54,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
             ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all types' : ''} ${search.from ? 'in this range' : `in the last ${search.range === '1h' ? 'hour' : rangeLabel(search.range ?? '24h')}`}`
             : 'Events'}
           {bars && ` · per ${stepName(bars.stepMs)}`}
-          <span className="wide"> · drag to narrow</span>
+          <span className="wide"> · drag to narrow the range</span>
         </span>
       </div>
       {bars ? (

@@ -66,7 +66,7 @@ function Events() {
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
       {isEmpty &&
         (isFiltered ? (
-          <NoMatch title="No event matches" type={search.type} workspaceId={workspace_id} />
+          <NoMatch title="No matching events" type={search.type} workspaceId={workspace_id} />
         ) : (
           <NoEvents />
         ))}

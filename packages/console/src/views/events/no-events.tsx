@@ -11,8 +11,8 @@ export function NoEvents() {
     return (
       <Empty title="No events yet">
         <p>
-          Events appear here when something happens in {productName(settings)}: an invoice is paid, a run
-          completes.
+          Events appear here when something happens in {productName(settings)}, such as when an invoice is
+          paid or a run completes.
         </p>
       </Empty>
     );
@@ -21,8 +21,8 @@ export function NoEvents() {
     <Empty title="No events yet">
       <p>
         The platform records events through its own listener. After <code>npm start</code>, run this in the
-        same directory to record the first event. If your platform listener has another address or token,
-        change them in the command. Turn on Live to see the event arrive.
+        same directory to record the first event. If your platform listener has a different address or token,
+        change it in the command. Turn on Live to see the event arrive.
       </p>
       <RecordCommand />
     </Empty>

@@ -12,7 +12,7 @@ const meanings: Record<Scope, string> = {
   'events:read': 'Read events and event types.',
   'webhooks:read': 'Read webhooks, deliveries and statistics.',
   'webhooks:write':
-    'Delete webhooks and rotate their secrets. With events:read, also create, change, verify and test them, redeliver and replay.',
+    'Delete webhooks and rotate their secrets. With events:read, also create, change, verify and test webhooks, and redeliver and replay events.',
   'audit:read': 'Read the audit log.',
 };
 
@@ -111,8 +111,8 @@ export function TokenView() {
       </section>
       {settings.version && (
         <p className="section soft small">
-          Version {settings.version} · events and deliveries are kept for {settings.retention_days} days ·{' '}
-          {settings.retry_waits_ms.length + 1} attempts per delivery
+          Version {settings.version} · events and deliveries are kept for {settings.retention_days} days · up
+          to {settings.retry_waits_ms.length + 1} attempts per delivery
         </p>
       )}
     </>

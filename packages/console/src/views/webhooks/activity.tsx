@@ -81,8 +81,8 @@ function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNo
     <Empty title="No attempts yet">
       <p>
         {status === 'active'
-          ? 'Deliveries and response times over time appear here after the first event that the webhook subscribes to.'
-          : `This webhook receives no events until it is ${status === 'disabled' ? 'activated' : 'verified'}. After that, deliveries and response times over time appear here.`}{' '}
+          ? 'Charts of deliveries and response times appear here after the first event that the webhook subscribes to.'
+          : `This webhook receives no events until it is ${status === 'disabled' ? 'activated' : 'verified'}. After that, charts of deliveries and response times appear here.`}{' '}
         Tests are not counted.
       </p>
     </Empty>

@@ -52,8 +52,8 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
         onConfirm={() => remove.mutate()}
       >
         <p>
-          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are canceled, and its
-          deliveries are no longer listed. This cannot be undone.
+          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are canceled, and the
+          webhook&apos;s deliveries are no longer listed. This cannot be undone.
         </p>
       </Confirm>
     </>

@@ -120,7 +120,9 @@ function Form() {
         <div className="field">
           <span className="label">Signing secret</span>
           <SecretBox secret={secret} />
-          <span className="hint">Give it to your receiver now. It is never shown again.</span>
+          <span className="hint">
+            Give it to your receiver now. After you reload or close the console, it is not shown again.
+          </span>
         </div>
         {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
           <ProblemNote error={create.error} isAction />

@@ -39,7 +39,7 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
           </span>
         </div>
       ) : rotation ? undefined : (
-        <p className="soft">The secret is not shown again. If you lost it, rotate it in the settings.</p>
+        <p className="soft">The secret can no longer be shown. If you lost it, rotate it in the settings.</p>
       )}
       <ReceiverCode url={webhook.url} secret={rotation?.secret ?? secret} />
     </div>

@@ -122,9 +122,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         <span>
           Only events that were not delivered
           <span className="hint">
-            Events whose latest delivery to this webhook did not succeed, or that have none, such as those
-            recorded before it existed. A delivery that is waiting for a retry is attempted now, which uses up
-            one of its scheduled attempts.
+            These are events whose latest delivery to this webhook did not succeed, and events without a
+            delivery to it, such as those recorded before the webhook existed. A delivery that is waiting for
+            a retry is attempted now, which uses up one of its scheduled attempts.
           </span>
         </span>
       </label>
@@ -165,7 +165,7 @@ function Form({ webhook }: { webhook: Webhook }) {
       >
         {preview.data && <p>{sentenceOf(preview.data)}</p>}
         <p>
-          They go to <code>{webhook.url}</code>. A receiver that does not check for duplicate event IDs may
+          Events go to <code>{webhook.url}</code>. A receiver that does not check for duplicate event IDs may
           handle an event twice.
         </p>
         {onlyFailed && (
@@ -202,8 +202,8 @@ const skipped = 'The replay skips events that have been delivered or are waiting
 const certaintyNotes = {
   exact: undefined,
   up_to: skipped,
-  about: 'An estimate from the statistics, which include new events within a minute.',
-  up_to_about: `An estimate from the statistics. ${skipped}`,
+  about: 'This is an estimate based on the statistics, which include new events within a minute.',
+  up_to_about: `This is an estimate based on the statistics. ${skipped}`,
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {

@@ -64,7 +64,7 @@ export function TypePicker({
         <input
           type="search"
           aria-label="Search event types"
-          placeholder="Search by name or meaning"
+          placeholder="Search by name or description"
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -98,7 +98,7 @@ export function TypePicker({
               {...(onShowSample && { onShowSample })}
             />
           ))}
-          {types && matching.length === 0 && <p className="soft">No event type matches.</p>}
+          {types && matching.length === 0 && <p className="soft">No matching event types.</p>}
         </div>
       </div>
       {fault && (

@@ -144,7 +144,7 @@ function urlFaultOf(url: string): string {
   if (url.trim() === '') return 'Enter a URL.';
   return url.includes('://')
     ? 'This is not a URL. Use one such as https://example.com/webhooks.'
-    : 'Start the URL with https://, such as https://example.com/webhooks.';
+    : 'Start the URL with https://, as in https://example.com/webhooks.';
 }
 
 function reveal(details: Element): void {

@@ -72,7 +72,7 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
       </div>
       {shown.length === 0 ? (
         <p className="soft">
-          {webhooks.length === 0 ? 'No webhook belongs to this workspace.' : 'No webhook matches.'}
+          {webhooks.length === 0 ? 'No webhook belongs to this workspace.' : 'No matching webhooks.'}
         </p>
       ) : (
         <table>

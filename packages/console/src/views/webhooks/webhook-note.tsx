@@ -42,7 +42,7 @@ function Unverified({ webhook }: { webhook: Webhook }) {
   return (
     <div className="note warn">
       <b>
-        <WithTimes text={failure?.error_detail ?? 'The receiver has not confirmed that it wants events.'} />
+        <WithTimes text={failure?.error_detail ?? 'The receiver has not been verified yet.'} />
       </b>
       <p>
         <WithTimes

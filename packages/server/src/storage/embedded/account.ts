@@ -10,7 +10,7 @@ export interface Account {
 }
 
 /**
- * Returns the account to run PostgreSQL with, or undefined if we are not root. For an existing database, this is its
+ * Returns the account to run PostgreSQL as, or undefined if we are not root. For an existing database, this is its
  * owner. For a new one, it is the machine's `postgres` account if there is one, or else `nobody`.
  */
 export async function unprivilegedAccount(pgdata: string): Promise<Account | undefined> {

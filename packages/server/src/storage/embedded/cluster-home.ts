@@ -28,7 +28,7 @@ export async function clusterHome(base: string): Promise<string> {
   return home;
 }
 
-/** Returns the path in `database-directory`, or an empty text if there is none. Throws if the path does not exist. */
+/** Returns the path in `database-directory`, or an empty string if there is none. Throws if the path does not exist. */
 export async function rememberedHome(base: string): Promise<string> {
   const home = await textOf(join(base, pointerName));
   if (home && !(await stat(home).catch(() => undefined)))

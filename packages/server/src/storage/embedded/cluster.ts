@@ -61,7 +61,7 @@ export async function hasDatabase(dataDir: string): Promise<boolean> {
 async function hasCluster(pgdata: string): Promise<boolean> {
   const found = await readFile(join(pgdata, 'PG_VERSION'), 'utf8').catch((error) => {
     if (error.code !== 'EACCES') return undefined;
-    throw new EmbeddedUnavailable(`${error.message}. Run the command as the user of the service.`);
+    throw new EmbeddedUnavailable(`${error.message}. Run the command as the user that runs the service.`);
   });
   if (found === undefined) return false;
   if (found.trim() !== '18') {
@@ -150,7 +150,7 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
       cwd: '/',
       env: cleanEnvironment(),
       stdio: ['ignore', log.fd, log.fd],
-      // A separate process group: Ctrl-C in the terminal must only reach us, so that we can drain first.
+      // A separate process group: Ctrl-C in the terminal must reach only us, so that we can drain first.
       detached: true,
     });
     server.unref();
@@ -226,7 +226,7 @@ async function socketDirectory(cluster: Cluster): Promise<string> {
   return directory;
 }
 
-/** Shuts down fast: rolls back open transactions and writes the rest to disk. */
+/** Shuts the server down in fast mode, which rolls back open transactions and writes the rest to disk. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const running = await findPostmaster(cluster.pgdata);
   if (!running) return;

@@ -42,7 +42,7 @@ export async function openEmbedded(
     await leave(cluster, session);
     throw new DataDirectoryInUse(
       `Another posthorn serve or demo is using the data directory ${dataDir}. Stop it first. To run both, ` +
-        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).',
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any free port).',
     );
   }
 
