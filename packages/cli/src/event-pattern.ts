@@ -26,7 +26,7 @@ export class EventPatterns {
     const types = await posthorn.eventTypes.list().all();
     const wrong = this.patterns.find((pattern) => !types.some(({ type }) => fits(pattern, type)));
     if (wrong !== undefined)
-      throw new CommandFailure(`No event type matches '${wrong}'. Run posthorn types to list them.`);
+      throw new CommandFailure(`No event type matches '${wrong}'. Run posthorn types to list all types.`);
   }
 }
 

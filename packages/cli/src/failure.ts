@@ -60,7 +60,8 @@ function nextStep(error: PosthornError, command: string, token: string | undefin
     return `It may still succeed: run posthorn ${listOf(command)} to check before you run the command again.`;
   const waitMs = retryAfterMs ?? (status === 429 ? 60_000 : undefined);
   if (waitMs !== undefined) return `Wait ${Math.ceil(waitMs / 1000)} s, then run the command again.`;
-  if (status >= 500) return `Run the command again later. If it keeps failing, report request ${requestId}.`;
+  if (status >= 500)
+    return `Run the command again later. If it keeps failing, report it with request ID ${requestId}.`;
   return `Run posthorn ${command} --help to see the options.`;
 }
 

@@ -606,7 +606,7 @@ describe('events, types, stats and the audit log', () => {
     expect(await run(['types', 'invoice.payed'], env)).toMatchObject({
       code: 1,
       stderr:
-        "There is no event type 'invoice.payed'. Did you mean invoice.paid? Run posthorn types to list them.\n",
+        "There is no event type 'invoice.payed'. Did you mean invoice.paid? Run posthorn types to list all types.\n",
     });
   });
 

@@ -125,7 +125,7 @@ describe('listen', async () => {
     const { code, stderr } = await run(['listen', '--events', 'invoce.*'], env);
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: "No event type matches 'invoce.*'. Run posthorn types to list them.\n",
+      stderr: "No event type matches 'invoce.*'. Run posthorn types to list all types.\n",
     });
   });
 

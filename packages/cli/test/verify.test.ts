@@ -289,7 +289,7 @@ describe('trigger', () => {
       const login = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: token };
       expect(await run(args, { ...env, ...login })).toMatchObject({
         code: 1,
-        stderr: `There is no event type '${type}'.${suggestion} Run posthorn types to list them.\n`,
+        stderr: `There is no event type '${type}'.${suggestion} Run posthorn types to list all types.\n`,
       });
       expect(await run(args, env)).toMatchObject({
         code: 1,

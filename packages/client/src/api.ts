@@ -275,7 +275,7 @@ export interface Replay {
   status: 'running' | 'done' | 'cancelled';
   /** Number of events to send. For very large replays, or if events in the time range are still being recorded, this number is exact only when the replay is done. */
   total: number;
-  /** Number of events queued so far. For each of them, a delivery was created, or a delivery that was waiting for a retry was scheduled immediately. */
+  /** Number of events queued so far. For each of them, a delivery was created, or a delivery that was waiting for a retry was scheduled for an immediate attempt. */
   done: number;
   /** Time of the request. */
   created_at: string;

@@ -72,7 +72,7 @@ describeInBrowser('the console at work', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '?workspace_id=WS-berlin'));
     await page.getByRole('heading', { name: 'WS-berlin has no webhooks of its own' }).waitFor();
-    const note = page.getByText('1 webhook of the whole organization also receives the events of this workspace.');
+    const note = page.getByText('1 organization-wide webhook also receives the events of this workspace.');
     await note.waitFor();
     await page.locator('.chart').getByText('no attempts in this time range').waitFor();
     expect(await page.locator('.plot, .figure').count()).toBe(0);

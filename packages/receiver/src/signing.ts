@@ -37,7 +37,7 @@ const DECODABLE = /^(?=.{4})(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}|[^=])?={0
  * as it is, like any other secret that a user chose. Throws if the secret is empty.
  */
 export function signingKey(secret: string): SigningKey {
-  if (secret === '') throw new TypeError('the secret is empty, so anyone could sign');
+  if (secret === '') throw new TypeError('the secret is empty, so anyone could sign requests');
   const service = createSecretKey(secret, 'utf8');
   const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : '';
   const standard = DECODABLE.test(encoded) ? createSecretKey(encoded, 'base64') : service;

@@ -151,7 +151,7 @@ async function begin(
     throw new RelocationRefused(`${organizationId} is moving from cell ${names.to} to cell ${there.cell}.`);
   if (there?.state === 'arriving' && there.cell !== names.from)
     throw new RelocationRefused(
-      `${organizationId} is already moving to ${names.to} from the cell ${there.cell}.`,
+      `${organizationId} is already moving from cell ${there.cell} to cell ${names.to}.`,
     );
   if (!(await hasOrganization(from, organizationId)))
     throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);

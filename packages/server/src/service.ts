@@ -201,7 +201,7 @@ function refusePooler({ directDatabaseUrl, roles }: Config, database: Database):
   if (!database.route.hasPooler || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
   throw new ConfigError(
     'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL points to a connection pooler, which does ' +
-      'not forward notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
+      'not forward notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler uses session pooling.',
   );
 }
 

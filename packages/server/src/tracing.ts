@@ -36,7 +36,7 @@ export async function openTracing(
     if (!error) return logger.info('the collector accepts traces again');
     // The message of `fetch` says only that it failed.
     const { message: reason } = error.cause instanceof Error ? error.cause : error;
-    logger.warn({ reason }, 'traces cannot be sent; they are lost until the collector accepts them again');
+    logger.warn({ reason }, 'traces cannot be sent and are dropped until the collector accepts them again');
   });
   return tracingWith(provider.getTracer('posthorn', version), () => provider.shutdown());
 }

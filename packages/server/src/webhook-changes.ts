@@ -66,7 +66,7 @@ export class WebhookChanges {
         if (this.#isStopped || this.#retrying.has(webhook.id)) return;
         logger.warn(
           { webhook_id: webhook.id, reason: (error as Error).message },
-          'waiting deliveries do not match the status of their webhook yet; trying again',
+          'waiting deliveries could not be updated to match the status of their webhook; trying again',
         );
       }
       this.#retrying.add(webhook.id);

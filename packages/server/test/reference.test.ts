@@ -193,11 +193,11 @@ describe.runIf(hasChromium)(
 
         it('finds operations from the keyboard', async () => {
           await page.keyboard.press('Control+k');
-          await page.getByRole('combobox', { name: 'Enter search query' }).fill('own token');
-          await page.getByRole('option', { name: 'Get your own token' }).first().waitFor();
+          await page.getByRole('combobox', { name: 'Enter search query' }).fill('token details');
+          await page.getByRole('option', { name: 'Get token details' }).first().waitFor();
           await page.keyboard.press('ArrowDown');
           await page.keyboard.press('Enter');
-          await page.getByRole('heading', { name: 'Get your own token', exact: true }).waitFor();
+          await page.getByRole('heading', { name: 'Get token details', exact: true }).waitFor();
           expect(faults).toEqual([]);
         });
       }

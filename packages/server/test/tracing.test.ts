@@ -101,7 +101,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
     await service.stop();
     expect(log.lines.filter(({ msg }) => msg.startsWith('traces '))).toMatchObject([
       {
-        msg: 'traces cannot be sent; they are lost until the collector accepts them again',
+        msg: 'traces cannot be sent and are dropped until the collector accepts them again',
         reason: expect.any(String),
       },
     ]);

@@ -39,6 +39,6 @@ export const types: Command = {
 /** Returns the failure for a type that is not among the known ones. */
 export function unknownType(type: string, known: readonly string[]): CommandFailure {
   return new CommandFailure(
-    `There is no event type '${type}'.${suggestionFor(type, known)} Run posthorn types to list them.`,
+    `There is no event type '${type}'.${suggestionFor(type, known)} Run posthorn types to list all types.`,
   );
 }

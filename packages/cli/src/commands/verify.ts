@@ -181,5 +181,6 @@ const next: Record<Refusal, string> = {
   malformed_signature: 'Check that no proxy changes headers.',
   signature_mismatch: compare,
   timestamp_too_old: 'The signature itself is valid. Use --any-age to accept old requests.',
-  timestamp_in_future: 'The signature itself is valid. Check the clocks of both machines.',
+  timestamp_in_future:
+    'The signature itself is valid. Also check the clock on the machine that signed the request.',
 };

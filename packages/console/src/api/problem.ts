@@ -82,7 +82,7 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
     case 'rate_limited':
       return 'Wait a moment, then try again.';
     case 'internal':
-      return 'Try again. If the error occurs again, report the request ID.';
+      return 'Try again. If the error occurs again, report it with the request ID.';
     default:
       return undefined;
   }

@@ -14,8 +14,8 @@ export function WorkspaceNote() {
   return (
     <p className="lead">
       This view shows only webhooks that belong to <span className="nowrap">{workspaceId}</span>.{' '}
-      {plural(others, 'webhook')} of the whole organization also {others === 1 ? 'receives' : 'receive'} the
-      events of this workspace. <WholeOrganization className="link" />
+      {plural(others, 'organization-wide webhook')} also {others === 1 ? 'receives' : 'receive'} the events of
+      this workspace. <WholeOrganization className="link" />
     </p>
   );
 }

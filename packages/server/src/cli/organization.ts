@@ -30,7 +30,7 @@ export const organizationMove: OperatorCommand = {
   options: {
     to: {
       value: 'url',
-      description: `Database of the other cell. If that cell has a different POSTHORN_SECRET_KEY, set ${targetKeys} to it.`,
+      description: `URL of the other cell's database. If that cell has a different POSTHORN_SECRET_KEY, set ${targetKeys} to that key.`,
       required: true,
     },
     abort: {

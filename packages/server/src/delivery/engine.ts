@@ -96,7 +96,7 @@ export class DeliveryEngine {
     const { alone, directory, logger } = this.#options;
     await this.#lease.start(alone);
     await this.#listener.start();
-    // If this fails, entries become too old to use, and attempts read their webhooks themselves.
+    // If this fails, the entries in the directory become too old to use, and each attempt reads its webhook itself.
     const refresh = () => directory.refresh(this.#lanes.inUse()).catch(() => undefined);
     this.#refreshing = new Repeating(limits.refreshEveryMs, refresh, logger);
     this.#claimer.wake();

@@ -160,7 +160,7 @@ export class Lanes {
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
-  /** Counts a delivery as queued while it is being given back (1), until that is written (-1). It is in memory so long. */
+  /** Counts a delivery that is given back as queued (1) until that is written (-1): until then, it is in memory. */
   countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
     this.#load.queued += sign;
     this.#load.queuedBytes += sign * bytesOf(delivery);
@@ -258,8 +258,8 @@ export class Lanes {
   }
 
   /**
-   * Notes how an attempt ended. Returns the deliveries that no longer fit, because the webhook's condition may have
-   * changed, and whether to claim more.
+   * Notes how an attempt ended, which may change the webhook's condition. Returns the deliveries that therefore no
+   * longer fit, and whether to claim more.
    */
   ended(turn: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
     const { lane } = turn;
@@ -276,7 +276,7 @@ export class Lanes {
     return { surplus, wantsMore: this.#wantsMore(lane) };
   }
 
-  /** Keeps the place of a failed request in the window occupied for a while. */
+  /** Keeps a failed request's place in the window occupied for a while. */
   #rest(lane: Lane, restMs: number): void {
     lane.resting += 1;
     this.#later(restMs, () => {
@@ -297,7 +297,7 @@ export class Lanes {
     return allow(condition, lane.observed, lane, this.#load, lane.pace.limit);
   }
 
-  /** Counts the requests of stalled webhooks. Scans every lane, so it does this only when all slots are taken. */
+  /** Counts the requests in flight to stalled webhooks. Returns 0 if slots are free, to avoid scanning every lane. */
   #stalled(nowMs: number): number {
     if (this.#load.inFlight < limits.slots) return 0;
     let stalled = 0;

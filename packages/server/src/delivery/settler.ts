@@ -32,7 +32,7 @@ export interface Entry {
   gone?: WebhookKey & { givenUrl: string };
   /** How many times the database has refused the entry as part of a batch. */
   refusals?: number;
-  /** Whether it is waiting, or has waited, because another transaction has locked its webhook. */
+  /** Whether the entry is waiting, or has waited, because another transaction locked its webhook. */
   wasLocked?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface SettlerOptions {
   logger: Logger;
   room: () => Room;
   onWritten: (written: Written) => void;
-  /** Called when a delivery is given back (1), and when that is written (-1). It is in memory in between. */
+  /** Called when a delivery is given back (1), and when that is written (-1). Until then, it stays in memory. */
   onGivenBack: (delivery: LeasedDelivery, sign: 1 | -1) => void;
   /** Called when outcomes of these webhooks have to wait for another transaction, which is taking a long time. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
@@ -63,12 +63,12 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
-  /** Deliveries that are given back. Outcomes are written first, because a crash would repeat their attempts. */
+  /** Deliveries that are given back. Outcomes are written first: after a crash, their attempts would be repeated. */
   #givenBack: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Whether the timer was set only to write health. Outcomes do not wait for it. */
   #isForHealth = false;
-  /** Outcomes of webhooks that another transaction has locked. They wait separately, so that no others wait too. */
+  /** Outcomes of webhooks that another transaction has locked. They wait separately, so as not to delay others. */
   #locked: Entry[] = [];
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
@@ -83,7 +83,7 @@ export class Settler {
   }
 
   /**
-   * Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts.
+   * Returns whether so many outcomes are unwritten that sending must pause: after a crash, their attempts are repeated.
    * Deliveries that are given back do not count: they have no outcome, and a locked webhook may have thousands of them.
    */
   get isBehind(): boolean {
@@ -163,7 +163,7 @@ export class Settler {
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
       (unreported) => {
-        // Only these webhooks wait for the transaction that has locked their health. If a report of a success were
+        // Only these webhooks wait for the transaction that has locked their health rows. If a report of a success were
         // lost, they could be disabled by mistake.
         this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
         const unlocked = batch.filter(({ wasLocked }) => wasLocked);
@@ -250,7 +250,7 @@ export class Settler {
     else this.#entries.unshift(...batch);
   }
 
-  /** Writes outcomes and health. Returns the webhooks whose health was locked and therefore not written. */
+  /** Writes outcomes and health. Returns the webhooks whose health rows were locked and therefore not updated. */
   async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<ReadonlySet<string>> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);

@@ -10,7 +10,7 @@ export interface Diagnosis {
   remedy: string;
 }
 
-/** What follows a delivery attempt: another attempt at a given time, one when the webhook is active again, or none. */
+/** What follows a delivery attempt: another attempt at a given time, one when the webhook is verified, or none. */
 export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };
 
 /** Tests and verifications are single attempts. */
@@ -250,7 +250,7 @@ function explainRedirect(attempt: FailedAttempt, status: number): Diagnosis {
       `That is the URL of the webhook. Respond with ${successOf(attempt)} instead of a redirect.`,
     );
   if (/\/(log-?in|sign-?in|sso|oauth2?|auth)\b/i.test(target))
-    return say(detail, 'Exempt the URL of the webhook from the login: requests are signed instead.');
+    return say(detail, 'Do not require a login for the URL of the webhook: requests are signed instead.');
   return say(detail, 'Change the URL to that address.');
 }
 

@@ -18,7 +18,7 @@ export type Attribute = AttributeOrigin & {
   /** The value if the creation request omits it. Without a fallback, the value is null. */
   readonly fallback?: Fallback;
   /**
-   * Name of an event field. The attribute is read-only: each move whose event has that field increments it.
+   * The name of an event field. Each move whose event has that field increments the attribute, which is read-only.
    */
   readonly counts?: string;
 };

@@ -28,7 +28,7 @@ const remedies: Record<Refusal, string> = {
 export function accessRemedy(status: 401 | 403): string {
   return status === 401
     ? checkSecretAndBody
-    : `${checkSecretAndBody} If a login, a CSRF check or a firewall refused the request, exempt this path from it.`;
+    : `${checkSecretAndBody} If a login check, a CSRF check or a firewall refused the request, exempt this path from it.`;
 }
 
 /** Returns what to do about a response from @posthorn/receiver, which starts with the reason and a colon. */

@@ -54,8 +54,8 @@ export type Resource<Name extends ResourceName> = Flat<
 >;
 
 /**
- * Holds the bodies of creation requests by name. If they were computed from a type parameter instead, the compiler would
- * take 2 s for each program that calls `createResource`.
+ * Holds the bodies of creation requests by resource name. If they were computed from a type parameter instead, the
+ * compiler would take 2 s for each program that calls `createResource`.
  */
 type Creations = {
   [Name in ResourceName]: Flat<

@@ -66,7 +66,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
   if (/HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS/.test(code)) {
     return say(
       `${place} refused the TLS handshake: it supports none of the offered ciphers, or it requires a client certificate.`,
-      'Allow the usual ciphers of TLS 1.2 and 1.3, and do not require a client certificate.',
+      'Allow the standard TLS 1.2 and 1.3 ciphers, and do not require a client certificate.',
     );
   }
   const reason = message === undefined || message === '' ? '' : `: ${message}`;

@@ -5,6 +5,6 @@ export function unknownType(type: string, catalogue: Catalogue): string {
   const nearest = catalogue.nearest(type);
   const hint = nearest.isSimilar
     ? `did you mean ${nearest.type}?`
-    : `the nearest known one is ${nearest.type}. An operator can add types with the setting POSTHORN_CATALOGUE`;
+    : `the closest known type is ${nearest.type}. An operator can add types with the setting POSTHORN_CATALOGUE`;
   return `is not a known event type; ${hint}`;
 }

@@ -83,7 +83,7 @@ function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
     );
   }
   // What a host name resolves to is known only when connecting, and plain http is refused for any address that is not
-  // on the list. Without a list, that is every address, so refuse it now.
+  // on the list. Without a list, that is every address, so refuse plain http now.
   const mayBeListed = verdict === 'allowed' || (verdict === 'unknown' && !policy.allowsNothing);
   if (url.protocol === 'http:' && !mayBeListed) {
     return fail(

@@ -46,7 +46,7 @@ export class TokenDirectory {
     const nowMs = this.#now();
     const found = await this.#lookUp(text, nowMs);
     const cell = cellOf(text);
-    // A token that an organization brought along from another cell is known here.
+    // If its organization moved here from another cell, a token still names that cell but is found here.
     if (!found && cell !== undefined && cell !== this.#cell) throw organizationElsewhere(cell);
     if (!found || !isUsable(found.token, nowMs)) return undefined;
     const problem = found.relocation && relocationProblem(found.relocation, isWrite);

@@ -25,7 +25,7 @@ type TailQuery = Static<typeof TailQuery>;
 const pollMs = 500;
 const keepAliveMs = 15_000;
 const batchSize = 100;
-/** A tail that its client does not read keeps a page in memory. */
+/** While its client does not read, a tail keeps a page in memory. */
 const batchBytesMax = 256 * 1024;
 const horizonsMax = 1_000;
 
@@ -157,7 +157,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       });
       if (!page) return;
       const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
-      // A page that would exceed the limit for unsent bytes now is read again later.
+      // If sending the page now would exceed the limit for unsent bytes, the page is read again later.
       if (release || page.rows.length === 0) position = page.next ?? position;
       if (release) {
         try {
@@ -186,7 +186,7 @@ function sizeOf(events: readonly StoredEvent[]): number {
 /** Resolves when the system has accepted everything that the stream has sent to the response, or when aborted. */
 async function drained(stream: Readable, response: ServerResponse, signal: AbortSignal): Promise<void> {
   for (;;) {
-    // By then, the stream has written what the response accepts.
+    // Let the stream write as much as the response accepts.
     await setImmediate();
     if (signal.aborted || (stream.readableLength === 0 && !response.writableNeedDrain)) return;
     await once(response, 'drain', { signal }).catch(() => undefined);

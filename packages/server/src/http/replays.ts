@@ -32,7 +32,7 @@ const ReplaySchema = Type.Object(
     done: Type.Integer({
       description:
         'Number of events queued so far. For each of them, a delivery was created, or a delivery that was ' +
-        'waiting for a retry was scheduled immediately.',
+        'waiting for a retry was scheduled for an immediate attempt.',
       examples: [0],
     }),
     created_at: Type.String({ format: 'date-time', description: 'Time of the request.' }),

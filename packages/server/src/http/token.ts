@@ -13,7 +13,7 @@ export function tokenRoute(app: FastifyInstance): void {
       schema: {
         operationId: 'getToken',
         tags: ['Token'],
-        summary: 'Get your own token',
+        summary: 'Get token details',
         description:
           'Returns the organization, scopes and expiry of the token that you send. The token itself is not returned.',
         response: { 200: Type.Object({ data: TokenSchema }) },

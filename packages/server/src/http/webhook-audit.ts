@@ -71,7 +71,7 @@ export function changedEntry(
   const [from, to] = [auditedFields(before), auditedFields(after)];
   const changes = {
     ...changesBetween(from, to),
-    // This includes changes to a value: the entry shows that the headers changed, but not the values.
+    // Included even if only a value has changed: the entry shows that the headers changed, but not the values.
     ...(!sameBytes(before.headers, after.headers) && { headers: { from: from.headers, to: to.headers } }),
   };
   return webhookEntry(request, before, action, changes);

@@ -177,7 +177,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         operationId: 'getWebhook',
         tags: ['Webhooks'],
         summary: 'Get a webhook',
-        description: 'Returns one webhook, without its secret and the values of its headers.',
+        description: 'Returns one webhook, without its secret or the values of its headers.',
         params: webhookParams,
         response: { 200: Type.Object({ data: WebhookSchema }) },
       },
@@ -199,7 +199,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         summary: 'Update a webhook',
         description:
           'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
-          'verification fails, the webhook keeps the new URL, is `unverified`, and receives no events.\n\n' +
+          'verification fails, the webhook still changes to the new URL, but is `unverified` and receives no events.\n\n' +
           '`event_types` replaces all types. It can contain types that the webhook already has, even if the service no longer lists them.',
         params: webhookParams,
         body: PatchBody,

@@ -16,7 +16,7 @@ import type { Tag } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
 import { table } from '../web/markdown.js';
 
-/** One tag per resource, with its table of moves. */
+/** One tag per type of resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
 /** The documentation of an operation, and the check of its input. */
@@ -36,7 +36,7 @@ export interface ResourceOperations {
 
 let defined: readonly ResourceOperations[] | undefined;
 
-/** Returns the operations of all resources. Defines them once, because this takes longer than adding their routes. */
+/** Returns the operations for each type of resource. Defines them once: this takes longer than adding their routes. */
 export function lifecycleOperations(): readonly ResourceOperations[] {
   defined ??= Object.entries(lifecycles).map(([path, lifecycle]) => define(path, lifecycle));
   return defined;

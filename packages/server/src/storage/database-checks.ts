@@ -28,7 +28,7 @@ const settingNames = [
  * What to do about a database whose encoding is not UTF8. The encoding of a database cannot be changed, and only UTF8
  * can store every event.
  */
-export const encodingRemedy = "Create one with ENCODING 'UTF8'.";
+export const encodingRemedy = "Create a database with ENCODING 'UTF8'.";
 
 /** SQL that builds a statement whose setting takes precedence over those of the server, the database and the user. */
 export const isolationRepair = `
@@ -49,7 +49,7 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
          ${isolationRepair} as isolation_repair,
          (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings
     from (select) s
-    -- In the catalog, because a user without rights on the schema cannot refer to the table.
+    -- Looked up in the catalog, because a user without rights on the schema cannot refer to the table.
     left join (select pg_get_userbyid(c.relowner)::text as owner, pg_has_role(c.relowner, 'usage') as is_owner
                  from pg_class c join pg_namespace n on n.oid = c.relnamespace
                 where n.nspname = 'posthorn' and c.relname = 'events') e on true`,

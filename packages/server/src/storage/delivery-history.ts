@@ -80,8 +80,8 @@ export const isUnleased = "status = 'pending' and coalesce(leased_by, 0) = 0";
 
 /**
  * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended or
- * has no row yet. Leaves a delivery that a node has in memory or in flight unchanged: it is being attempted or is about
- * to be.
+ * has no row yet. Does not change a delivery that a node has in memory or in flight: it is being attempted or is
+ * about to be.
  */
 export async function bringForward(client: Queryable, key: DeliveryKey): Promise<StoredDelivery | undefined> {
   const { rows } = await client.query<StoredDelivery>({

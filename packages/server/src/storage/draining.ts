@@ -85,7 +85,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
       or exists (select from posthorn.deliveries
                   where organization_id = $1 and status = 'pending' and leased_by is not null and leased_by <> -1)
       or exists (select from posthorn.backlog where organization_id = $1 and leased_by is distinct from -1)
-      -- A hand-off stays until its last delivery is settled, which may belong to another organization.
+      -- A hand-off stays until the last of its deliveries, which may belong to another organization, is settled.
       or exists (select from posthorn.handoffs h
                   cross join posthorn.shares(h) s
                   cross join unnest(s.ordinals) as o (ordinal)

@@ -45,7 +45,7 @@ interface SchemaFile {
  * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
  * database, then the migrations that are missing, then the functions whose text has changed. Nodes that start at the
  * same time wait for each other. Everything happens in one transaction. While a transaction of another session is in the
- * way, it tries again and again, and calls `onBlocked` once for each such session.
+ * way, it keeps retrying, and calls `onBlocked` once for each such session.
  */
 export async function migrate(
   database: Database,
@@ -146,7 +146,7 @@ export async function compareSchema(database: Database): Promise<'older' | 'same
 
 /**
  * Returns the files in the order in which they are applied to an empty database. There are dozens of small ones: reading
- * them synchronously takes a fraction of the time, and a node that starts does nothing else meanwhile.
+ * them synchronously takes a fraction of the time, and a node has nothing else to do while it starts.
  */
 function readSchema(): readonly SchemaFile[] {
   const files: SchemaFile[] = [];

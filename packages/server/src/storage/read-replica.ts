@@ -91,7 +91,10 @@ export class ReadReplica {
       if (replayed === undefined) return { kind: 'failed', reason: 'the database is not a replica' };
       if (replayed.timeline !== needed.timeline) {
         const [own, other] = [replayed.timeline, needed.timeline];
-        return { kind: 'failed', reason: `the replica is on the timeline ${own}, the primary on ${other}` };
+        return {
+          kind: 'failed',
+          reason: `the replica is on timeline ${own}, but the primary is on timeline ${other}`,
+        };
       }
       this.#replayed.set(connection, replayed);
       if (hasReached(replayed, needed)) break;

@@ -144,8 +144,8 @@ export interface ReplayKey {
 
 /**
  * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Organizations take turns, and
- * so do the replays of each. Skips those in `paused`.
- * Returns undefined if no other is running or other nodes are working on all of them.
+ * so do the replays of each. Skips those in `paused`. Returns undefined if no other replay is running, or if other
+ * nodes are working on all of them.
  */
 export async function nextReplay(
   database: Queryable,

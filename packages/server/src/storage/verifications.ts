@@ -51,7 +51,7 @@ export async function settleVerification(
 
 /**
  * Makes the verification of every unverified webhook of an organization due, now that the organization is no longer
- * stopped. Until then, the outcomes of verifications are refused, and no row shows whether one was in flight.
+ * stopped. While it was stopped, outcomes of verifications were refused, and no row shows whether one was in flight.
  */
 export async function verifyAgain(client: Queryable, organizationId: string): Promise<void> {
   await client.query({

@@ -387,7 +387,7 @@ describe('doctor', () => {
     expect(code).toBe(1);
     expect(of.encoding).toMatchObject({
       ...{ state: 'problem', detail: 'the database uses LATIN1' },
-      remedy: "Create one with ENCODING 'UTF8'.",
+      remedy: "Create a database with ENCODING 'UTF8'.",
     });
     expect(of.schema).toBeUndefined();
   });

@@ -137,7 +137,7 @@ describe('without a status', () => {
       'tls',
       { code: 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE' },
       'refused the TLS handshake',
-      'the usual ciphers',
+      'the standard TLS 1.2 and 1.3 ciphers',
     ],
     [
       'tls',
@@ -201,7 +201,13 @@ describe('with a status', () => {
       'Redirected to https://b.test/x',
       'Change the URL',
     ],
-    [302, {}, { headers: { location: '/login?next=/' } }, 'Redirected to', 'Exempt the URL of the webhook'],
+    [
+      302,
+      {},
+      { headers: { location: '/login?next=/' } },
+      'Redirected to',
+      'Do not require a login for the URL of the webhook',
+    ],
     [307, {}, { headers: { location: '/blossom' } }, 'Redirected to', 'Change the URL'],
     [
       307,

@@ -223,7 +223,7 @@ describe('a type', () => {
     const [fault] = await refused(post({ body: event({ type: 'order.created' }) }));
     expect(fault).toMatchObject({ pointer: '/0/type', code: 'unknown_event_type' });
     expect(fault!.detail).toBe(
-      'is not a known event type; the nearest known one is task.created. ' +
+      'is not a known event type; the closest known type is task.created. ' +
         'An operator can add types with the setting POSTHORN_CATALOGUE',
     );
   });

@@ -327,7 +327,7 @@ describe('event_types', () => {
     const { status, body } = await subscribe(['agent.run.*']);
     expect(status).toBe(422);
     expect(body.errors[0].detail).toMatch(
-      /nearest known one is agent\.run\..*A pattern covers a whole domain: agent\.\*$/s,
+      /closest known type is agent\.run\..*A pattern covers a whole domain: agent\.\*$/s,
     );
   });
 

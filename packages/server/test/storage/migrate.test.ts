@@ -231,5 +231,7 @@ test.each(['LATIN1', 'SQL_ASCII'] as const)('a database in %s is refused in one 
   const { database: other } = await freshDatabaseIn(encoding);
   const refusal = migrate(other);
   await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
-  await expect(refusal).rejects.toThrow(`The database uses ${encoding}. Create one with ENCODING 'UTF8'.`);
+  await expect(refusal).rejects.toThrow(
+    `The database uses ${encoding}. Create a database with ENCODING 'UTF8'.`,
+  );
 });

@@ -130,7 +130,9 @@ describe('a read replica', () => {
     await postgres.failOver();
     expect(await readOnce(postgres.url, postgres.replicaUrl)).toEqual({
       from: 'primary',
-      reason: expect.stringMatching(/^the replica is on the timeline (\d+)\/1, the primary on \1\/2$/),
+      reason: expect.stringMatching(
+        /^the replica is on timeline (\d+)\/1, but the primary is on timeline \1\/2$/,
+      ),
     });
   });
 });

@@ -19,7 +19,7 @@ export function snippet(page: string, language: string, having: string): string 
   return text;
 }
 
-/** Secrets whose key is empty, so that anyone could sign. A receiver does not start with them. */
+/** Secrets whose key is empty, so that anyone could sign requests. A receiver does not start with them. */
 export const unusableSecrets = ['', 'whsec_...'];
 
 /** What a receiver prints that does not start. */

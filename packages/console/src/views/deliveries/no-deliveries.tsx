@@ -54,7 +54,7 @@ export function NoDeliveries({
         title={`No deliveries to webhooks of ${workspaceId}`}
         actions={<WholeOrganization className="btn" />}
       >
-        <p>Deliveries to webhooks of the whole organization are not listed while a workspace is chosen.</p>
+        <p>Deliveries to organization-wide webhooks are not listed while a workspace is selected.</p>
       </Empty>
     );
   }

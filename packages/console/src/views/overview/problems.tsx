@@ -80,7 +80,11 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
       webhook={webhook}
       says={
         <WithTimes
-          text={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
+          text={
+            attempt?.error_detail
+              ? `: ${attempt.error_detail}`
+              : ': The receiver did not accept the latest delivery.'
+          }
         />
       }
       then={
@@ -148,7 +152,7 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
 
 const disabledBecause = {
   gone: 'was disabled: its receiver responded with 410 Gone.',
-  failing: 'was disabled: all deliveries failed for days.',
+  failing: 'was disabled: every attempt failed for 5 days.',
   manual: 'is disabled.',
 };
 

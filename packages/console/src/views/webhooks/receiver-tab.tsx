@@ -25,8 +25,8 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
           <SecretBox secret={rotation.secret} />
           <span className="hint">
             The outcome of the rotation is unknown, so the secret may already be in effect. To be sure, rotate
-            again in the settings: the secret stays the same. After you reload or close the console, it is not
-            shown again.
+            again in the settings: the same new secret is used. After you reload or close the console, it is
+            not shown again.
           </span>
         </div>
       )}

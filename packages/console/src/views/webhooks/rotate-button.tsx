@@ -83,7 +83,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
           {rotate.isSuccess
             ? 'Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.'
             : isOpen
-              ? 'This is the new secret. It may already be in effect, so your receiver may need it. If you rotate again, the secret stays the same. After you close this dialog, the settings show it until you reload the page.'
+              ? 'This is the new secret. It may already be in effect, so your receiver may need it. If you rotate again, the same new secret is used. After you close this dialog, the settings show it until you reload the page.'
               : 'This is the new secret. It takes effect when you rotate.'}
         </p>
         <SecretBox secret={next?.secret ?? ''} />

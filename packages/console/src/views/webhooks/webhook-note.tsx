@@ -14,7 +14,7 @@ import { productName, useSettings } from '../../settings';
 
 const disabledBecause = {
   gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
-  failing: 'This webhook was disabled: all deliveries failed for days.',
+  failing: 'This webhook was disabled: every attempt failed for 5 days.',
   manual: 'This webhook is disabled.',
 };
 
@@ -54,7 +54,7 @@ function Unverified({ webhook }: { webhook: Webhook }) {
       </p>
       <p>
         The webhook receives no events until it is verified. {name} tries again up to five times in the first
-        15 hours. Once it is verified, you can replay the events that it missed.
+        15 hours. Once the webhook is verified, you can replay the events that it missed.
       </p>
       {failure && (
         <p className="small">

@@ -32,7 +32,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
               <b>Signing secret</b>
               <p className="soft small">
                 {rotation
-                  ? 'The outcome of the rotation is unknown. The new secret may already be in effect. To be sure, rotate again: the secret stays the same.'
+                  ? 'The outcome of the rotation is unknown. The new secret may already be in effect. To be sure, rotate again: the same new secret is used.'
                   : 'Generate a new one. The old one can stay valid for a while.'}
               </p>
             </div>

@@ -213,7 +213,7 @@ async function socketDirectory(cluster: Cluster): Promise<string> {
   await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
-  // In the shared temporary directory, another user may have created it first, for example as a link.
+  // In the shared temporary directory, another user may have created this path first, for example as a link.
   const { uid } = await lstat(directory);
   const owners = [process.getuid?.(), cluster.account?.uid];
   if (!owners.includes(uid)) {

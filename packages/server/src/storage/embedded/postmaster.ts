@@ -23,7 +23,7 @@ export async function findPostmaster(pgdata: string): Promise<Postmaster | undef
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) {
     const made = await stat(file).catch(() => undefined);
-    // A power failure left it behind. PostgreSQL cannot know that and would refuse to start.
+    // A power failure left the empty file behind. PostgreSQL cannot know that and would refuse to start.
     if (made && Date.now() - made.mtimeMs > emptyMsMax) await rm(file, { force: true });
     return undefined;
   }
