@@ -25,9 +25,10 @@ export class Claimer {
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
   /**
-   * The fraction of the free room that a claim may fill. It is halved before a claim and restored if the claim
-   * succeeds, so a claim that was too large is followed by a smaller one. That one also gets more time: where vacuum
-   * cannot remove dead rows, because an old transaction is open, even a small claim has to skip all of them.
+   * The fraction of the free room that a claim may fill. It is halved before each claim and, if the claim
+   * succeeds, raised to slightly more than its previous value, so a claim that was too large is followed by a smaller
+   * one. The smaller claim also gets more time: if vacuum cannot remove dead rows because an old transaction is open,
+   * even a small claim has to skip all of them.
    */
   #fraction = 1;
   readonly #stopping = new AbortController();
@@ -36,7 +37,7 @@ export class Claimer {
     this.#options = options;
   }
 
-  /** Claims after `ms`, unless an earlier claim is already scheduled. */
+  /** Schedules a claim in `ms` milliseconds, unless an earlier one is already scheduled. */
   wake(ms = 0): void {
     if (this.#stopping.signal.aborted) return;
     const dueAtMs = performance.now() + ms;
@@ -65,7 +66,7 @@ export class Claimer {
       });
   }
 
-  /** Claims once. Returns how many milliseconds to wait before the next claim. */
+  /** Makes one claim. Returns how many milliseconds to wait before the next claim. */
   async #claim(): Promise<number> {
     const { database, lanes, node, onClaimed } = this.#options;
     const id = node();

@@ -293,7 +293,7 @@ export class DeliveryEngine {
     else this.#lanes.clear();
   }
 
-  /** Claims now, and again shortly after: commits that follow right after a notification are not announced. */
+  /** Claims deliveries now, and again soon: commits that closely follow a notification are not announced. */
   #announced(): void {
     this.#claimer.wake();
     setTimeout(() => this.#claimer.wake(), limits.announcedMs).unref();
@@ -304,7 +304,7 @@ export class DeliveryEngine {
     this.#lease.abandon();
   }
 
-  /** Claims now, because held deliveries may have been released. */
+  /** Claims deliveries now, because held ones may have been released. */
   wake(): void {
     this.#claimer.wake();
   }
@@ -317,7 +317,7 @@ export class DeliveryEngine {
     return this.#drainUntilMs !== undefined;
   }
 
-  /** Stops starting attempts: the first step of a shutdown, while HTTP requests are still served. */
+  /** Prevents new attempts from starting: the first step of a shutdown, while HTTP requests are still served. */
   pause(): void {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }

@@ -160,7 +160,7 @@ export class Lanes {
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
-  /** Counts a delivery that is given back as queued (1) until that is written (-1): until then, it is in memory. */
+  /** Starts (1) or stops (-1) counting a given-back delivery as queued: until it is written, it stays in memory. */
   countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
     this.#load.queued += sign;
     this.#load.queuedBytes += sign * bytesOf(delivery);
@@ -190,7 +190,7 @@ export class Lanes {
         }
         const condition = conditionOf(lane.observed, nowMs);
         if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
-          // The window is full. The lane becomes ready again when one of its requests or rests ends.
+          // The window is full. The lane becomes ready again when one of its requests or rest periods ends.
           if (lane.occupied >= lane.observed.window) lanes.delete(lane);
           continue;
         }

@@ -38,8 +38,8 @@ export class NodeLease {
   #id: number | undefined;
   #goodUntilMs = 0;
   /**
-   * How many deliveries to release at once. It is halved before a release and restored if the release succeeds, so a
-   * release that was too large is followed by a smaller one.
+   * How many deliveries to release at once. It is halved before each release and, if the release succeeds, set
+   * to twice its previous value, up to the limit. A release that was too large is thus followed by a smaller one.
    */
   #releaseMax = limits.releaseDeliveries;
   #repeating: Repeating | undefined;

@@ -220,7 +220,7 @@ function mostOf(condition: Condition): number {
 }
 
 /**
- * Returns how many deliveries a webhook may keep. As long as there is memory, giving some back is not worth a write.
+ * Returns how many deliveries a webhook may keep. As long as memory is free, giving some back is not worth a write.
  */
 function keptOf(condition: Condition, observed: Observed, inMemory: number, load: Load): number {
   if (isResponsive(observed))

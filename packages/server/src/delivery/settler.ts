@@ -73,7 +73,7 @@ export class Settler {
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
-  /** How many outcomes are unwritten, apart from deliveries that are given back. */
+  /** How many outcomes are unwritten. Deliveries that are given back do not count: they have no outcome. */
   #outcomes = 0;
   /** The node ID of the latest entry, for a batch that has only health reports. */
   #node = 0;
@@ -129,7 +129,7 @@ export class Settler {
     }
   }
 
-  /** Drains, and writes nothing afterwards: deliveries that are left are attempted again when the lease has ended. */
+  /** Drains the queues, then writes nothing more: what remains is attempted again when the lease has ended. */
   async stop(deadlineMs: number): Promise<void> {
     // The end of the lease gives these back, too.
     for (const entry of this.#givenBack.splice(0)) this.#count(entry, -1);

@@ -37,7 +37,7 @@ function dayStartMs(date: string): number | undefined {
 let last = { ms: 0, text: '1970-01-01T00:00:00.000Z' };
 
 /**
- * Returns `at.toISOString()`, which takes 1 µs. All events in a batch have the same time, so the last text is cached.
+ * Returns `at.toISOString()`. Caches the last text, because the call takes 1 µs and a batch of events shares one time.
  */
 export function isoText(at: Date): string {
   const ms = at.getTime();

@@ -16,8 +16,8 @@ const digestLength = 9;
 
 /**
  * Encodes a position, with a digest of the position and the query of the list. A cursor is not secret and does not
- * grant access, so it is not signed and never expires. The digest detects a cursor that is damaged, made up or from
- * another query.
+ * grant access, so it is not signed and never expires. The digest detects a cursor that is damaged or from another
+ * query.
  */
 export function encodeCursor(position: Position, binding: string): string {
   const head = Buffer.alloc(7);

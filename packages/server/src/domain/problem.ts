@@ -213,7 +213,7 @@ export class Problem extends Error {
 }
 
 /**
- * Faults that any parameter can have. The remedy for an invalid cursor, to start again without one, does not help with
+ * Faults that any parameter can have. Starting again without a cursor, as advised for an invalid cursor, does not fix
  * them.
  */
 const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);

@@ -1,8 +1,8 @@
 import { Problem } from './problem.js';
 
 /**
- * The states of an organization that is moving to another cell, has moved there, or is arriving from there. The schema
- * and docs/scale.md describe them.
+ * The states of an organization that is moving to another cell, has moved to one, or is arriving from one. The schema
+ * and docs/scale.md describe these states.
  */
 export const relocationStates = ['copying', 'stopping', 'stopped', 'left', 'moved', 'arriving'] as const;
 

@@ -35,7 +35,7 @@ export class SecretBox {
     return this.prefixes[0]!;
   }
 
-  /** Returns the first bytes of everything that `open` can decrypt, by key. */
+  /** Returns one prefix for each key: the first bytes of everything that `open` can decrypt with that key. */
   get prefixes(): Buffer[] {
     return this.#keys.map(({ id }) => Buffer.concat([Buffer.from([version]), id]));
   }
