@@ -233,7 +233,10 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.goto(link(tenant.token, '/events?type=invoice.paid'));
     await page.getByRole('link', { name: 'INV-first' }).waitFor();
     await refreshOften(page);
+    // Live mode reads the list again. An event in that list is found only by the search that does not end.
+    const readAgain = page.waitForResponse(/\/v1\/events\?/);
     await page.getByRole('button', { name: 'Live', exact: true }).click();
+    await readAgain;
     await page.getByRole('status').getByText('live').waitFor();
     await tenant.record({ subject: { type: 'invoice', id: 'INV-second' } });
     await page.getByRole('row').filter({ hasText: 'INV-second' }).getByText('1 of 1').waitFor();
