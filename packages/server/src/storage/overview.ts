@@ -117,10 +117,15 @@ export interface FailingWebhook {
   webhook_id: string;
   url: string;
   failing_since: Date;
-  /** The result of the latest attempt: one of the two, or neither if its delivery has been removed. */
+  /** The result of the latest failed attempt: one of the two, or neither if its delivery has been removed. */
   http_status: number | null;
   error: string | null;
 }
+
+/** The condition that follows selects one of the two indexes for deliveries with a failed attempt. */
+const failure = `d.http_status, d.error, d.attempted_at from posthorn.deliveries d
+               where d.organization_id = h.organization_id and d.webhook_id = h.webhook_id`;
+const newestFirst = 'order by d.created_at desc, d.id desc';
 
 /**
  * Returns the active webhooks without a success since their first failure, longest-failing first.
@@ -132,10 +137,11 @@ async function readFailingWebhooks(database: Queryable, limit: number): Promise<
     from posthorn.webhook_health h
     join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
     left join lateral (
-      select d.http_status, d.error
-        from posthorn.deliveries d
-       where d.organization_id = h.organization_id and d.webhook_id = h.webhook_id and d.attempts > 0
-       order by d.created_at desc, d.id desc
+      select f.http_status, f.error
+        from ((select ${failure} and d.status = 'failed' ${newestFirst} limit 1)
+              union all
+              (select ${failure} and d.status = 'pending' and d.attempts > 0 ${newestFirst} limit 1)) f
+       order by f.attempted_at desc
        limit 1
     ) latest on true
    where h.failing_since is not null and w.status = 'active'

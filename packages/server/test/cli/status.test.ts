@@ -19,15 +19,26 @@ const linesOf = (text: string) => text.split('\n').slice(0, -1);
 
 describe('status', () => {
   test('shows the nodes, the waiting deliveries, the failing webhooks with their latest result and without their query, and the partitions', async () => {
-    const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+    const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h' });
     const tenant = await newTenant(service);
     const { webhook, receiver } = await tenant.connect(500);
     await tenant.request('PATCH', `/v1/webhooks/${webhook.id}`, {
       body: { url: `${receiver.url}?key=hidden` },
     });
     await tenant.record();
-    await tenant.settled(webhook);
+    const [failed] = await tenant.settled(webhook);
+    // A newer delivery succeeds before the webhook fails again.
+    receiver.onDelivery = 200;
+    await tenant.record();
+    await tenant.settled(webhook, 2);
+    receiver.onDelivery = 500;
+    await tenant.data('POST', `/v1/webhooks/${webhook.id}/deliveries/${failed.id}/redeliver`);
+    await receiver.deliveries.nth(3);
     const env = { DATABASE_URL: service.databaseUrl };
+    await eventually(
+      () => command(['status', '--json'], env),
+      (one) => JSON.parse(one.stdout).failing_webhooks.length === 1,
+    );
     const { code, stdout, stderr } = await command(['status', '--json'], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const status = JSON.parse(stdout);

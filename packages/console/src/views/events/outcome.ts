@@ -9,8 +9,8 @@ export interface EventOutcome {
 }
 
 /**
- * Returns the outcome of each event whose deliveries the pages cannot have cut off, by the event's ID. If an event was sent to a
- * webhook again, by a redelivery or a replay, the latest delivery counts.
+ * Returns the outcome of each event whose deliveries the pages cannot have cut off, by the event's ID. If an event was
+ * sent to a webhook again, by a redelivery or a replay, the latest delivery counts.
  */
 export function outcomesOf(pages: readonly Page<Delivery>[]): ReadonlyMap<string, EventOutcome> {
   const latest = new Map<string, Map<string, Delivery>>();
