@@ -427,6 +427,10 @@ describeInBrowser('the views of the console', async (open) => {
     const tenant = await newTenant(service, { scopes: ['events:read', 'webhooks:read', 'webhooks:write'] });
     const { webhook } = await tenant.connect(200);
     const event = await tenant.record();
+    await eventually(
+      () => tenant.data('GET', '/v1/stats'),
+      ({ totals }) => totals.delivered === 1,
+    );
     const { page, faults } = await watched();
     const devTools = await page.context().newCDPSession(page);
     onTestFinished(() => devTools.detach());

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { inject, vi } from 'vitest';
 import { readConfig } from '../../src/config.js';
+import { limits } from '../../src/delivery/limits.js';
 import { newId } from '../../src/domain/identifier.js';
 import { defaultScopes, newTokenText, type Token, tokenHash } from '../../src/domain/token.js';
 import { type Service, startService } from '../../src/service.js';
@@ -67,11 +68,15 @@ interface Shared {
 
 async function startShared(): Promise<Shared> {
   const dataDir = await mkdtemp(join(inject('runDirectory'), 'service-'));
+  const { tallyEveryMs } = limits;
+  // Tests need not wait for statistics. The service reads the limit once, when it starts.
+  Object.assign(limits, { tallyEveryMs: 200 });
   const service = await start(dataDir, {
     DATABASE_URL: await createDatabase('partitioned'),
     // Longer than the run: a failed delivery stays as the test left it.
     POSTHORN_RETRY_SCHEDULE: '1h,2h,3h,4h',
   });
+  Object.assign(limits, { tallyEveryMs });
   const { useFakeTimers } = vi;
   vi.useFakeTimers = () => {
     throw new Error('the shared service needs real timers; call endSharedService() first');
