@@ -92,7 +92,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
     },
-    onSettled: (outcomes) => metrics.settlementSize.observe(outcomes),
+    onSettled: (deliveries) => metrics.settlementSize.observe(deliveries),
     onAttempt: (delivery, outcome, verdict, webhook) => {
       tally.note(webhook, outcome, verdict);
       metrics.observeAttempt(outcome, verdict.kind);
@@ -179,7 +179,7 @@ function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory: Webhoo
   );
 }
 
-/** Adds the metrics of the connection pools. The engine has its own, so that requests cannot slow it down. */
+/** Adds the metrics of the connection pools. The engine has its own pool, so that requests cannot slow it down. */
 function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
   const read = (figure: (use: Database['use']) => number) => () =>
     Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));

@@ -17,18 +17,18 @@ export interface ClaimerOptions {
 
 /**
  * Claims deliveries that are waiting in the database: the backlog, retries, and deliveries that a node gave back or
- * left behind. Runs one claim at a time.
+ * that a dead node left behind. Runs one claim at a time.
  */
 export class Claimer {
   readonly #options: ClaimerOptions;
   #timer: NodeJS.Timeout | undefined;
+  /** When the next claim is scheduled. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
   /**
-   * The fraction of the free room that a claim may fill. It is halved before each claim and, if the claim
-   * succeeds, raised to slightly more than its previous value, so a claim that was too large is followed by a smaller
-   * one. The smaller claim also gets more time: if vacuum cannot remove dead rows because an old transaction is open,
-   * even a small claim has to skip all of them.
+   * How large the next claim may be, as a fraction of the usual limits. A claim can fail because it was too large, so
+   * each failure halves the fraction, and each success raises it a little. A smaller claim also gets more time: while
+   * an old transaction is open, vacuum cannot remove dead rows, and even a small claim has to skip all of them.
    */
   #fraction = 1;
   readonly #stopping = new AbortController();
@@ -73,7 +73,7 @@ export class Claimer {
     const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#fraction);
     if (!room) return limits.pollMs;
     if (room.total < 1) {
-      // Memory is full, but webhooks that are stuck may give something back.
+      // Memory is full. Even an empty list makes the engine check whether any webhook must give deliveries back.
       onClaimed([]);
       return limits.pollMs;
     }
@@ -85,21 +85,22 @@ export class Claimer {
       signal: this.#stopping.signal,
     };
     const fraction = this.#fraction;
+    // This is the fraction for the next claim if this one fails.
     this.#fraction = Math.max(limits.claimFractionMin, fraction / 2);
     const claimed = await claim(database, room, bounds);
-    // Grow slowly, because a failed claim costs this node its leases.
+    // Grow slowly: a claim that times out costs this node all its leases.
     this.#fraction = Math.min(1, fraction * 1.1);
-    // If the node got a new ID in the meantime, these deliveries are leased to the old ID and will be released with it.
+    // If this node has got a new ID during the claim, the leases belong to the old ID and will be released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const hasMore = lanes.claimed(claimed, room, beganMs);
-    // If the claim got nothing, another node is taking the deliveries.
+    // If more are waiting but the claim got none, another node is claiming them, so pause briefly.
     if (hasMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
     if (claimed.nextMs === undefined || claimed.nextMs >= limits.pollMs) return limits.pollMs;
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);
   }
 
-  /** Cancels the claim in progress, if any. Deliveries that it has not leased stay where they are. */
+  /** Cancels the claim in progress, if any, and prevents further claims. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

@@ -1,11 +1,4 @@
 import type { Logger } from 'pino';
-import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
-import type { Began } from '../domain/health.js';
-import { deliveryFailed } from '../domain/service-event.js';
-import { attempt, type Sender } from '../sending/attempt.js';
-import type { WebhookDirectory, WebhookState } from '../sending/directory.js';
-import { messageOf } from '../sending/message.js';
-import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
@@ -13,42 +6,47 @@ import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/notifications.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import { noRoom, type Room } from '../storage/room.js';
-import { attempted, givenUp, setAside } from '../storage/settlements.js';
+import { setAside } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
+import { Attempter, type AttempterOptions } from './attempter.js';
 import { Claimer } from './claimer.js';
 import { Lanes, type Turn } from './lanes.js';
 import { type LeaseChange, NodeLease } from './lease.js';
 import { limits } from './limits.js';
-import type { Condition, Ended } from './policy.js';
-import { type Entry, Settler, type Written } from './settler.js';
+import type { Condition } from './policy.js';
+import { Settler, type Written } from './settler.js';
 
-export interface EngineOptions {
+/** What the engine needs, in addition to what it needs for attempts. */
+export interface EngineOptions
+  extends Pick<
+    AttempterOptions,
+    'directory' | 'sender' | 'logger' | 'retryScheduleMs' | 'timeoutMs' | 'random' | 'onAttempt'
+  > {
   database: Database;
   /** For the connection that listens for notifications. */
   target: DatabaseTarget;
-  /** Logs failures of that connection. Undefined if the log lines about `database` already cover them. */
+  /**
+   * Logs failures of the listening connection. Undefined if it has the same target as `database`, whose failures are
+   * logged anyway.
+   */
   listenLogger?: Logger | undefined;
   /** Whether no other node can run on this database. */
   alone: boolean;
-  directory: WebhookDirectory;
-  sender: Sender;
-  logger: Logger;
-  retryScheduleMs: readonly number[];
-  timeoutMs: number;
-  random: () => number;
-  /** Called when the service has recorded its own events. */
+  /** Called after the engine has recorded events about deliveries or webhooks, such as `webhook.disabled`. */
   onRecorded: (batch: RecordedBatch) => void;
-  /** Called after a webhook has been disabled because of its receiver. */
+  /**
+   * Called after the engine has disabled a webhook, because its receiver responded with 410 or all attempts have failed
+   * for days.
+   */
   onDisabled: (webhook: WebhookKey) => void;
-  /** Called when outcomes have been written in one commit. */
-  onSettled: (outcomes: number) => void;
-  onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, webhook: Target) => void;
+  /** Called after each commit of the settler, with the number of deliveries that it wrote. */
+  onSettled: (deliveries: number) => void;
 }
 
 /**
- * Delivers events. The methods follow the life of a delivery: a recording hands it to this node or a claim leases it;
- * it waits for its turn; it is attempted, judged and settled. Settlements report back to `#written`, claims to
- * `#dispatch`, and the lease to `#leaseChanged`.
+ * Delivers events. A delivery reaches this node through a recording (`accept`) or a claim (`#dispatch`), and waits in
+ * the lane of its webhook. When `#pump` gives it its turn, the attempter sends it and decides what follows. The settler
+ * writes the result and calls `#written`.
  */
 export class DeliveryEngine {
   readonly #options: EngineOptions;
@@ -56,10 +54,12 @@ export class DeliveryEngine {
   readonly #lease: NodeLease;
   readonly #settler: Settler;
   readonly #claimer: Claimer;
+  readonly #attempter: Attempter;
   readonly #listener: NotificationListener;
   #refreshing: Repeating | undefined;
-  #outOfResourcesAtMs = Number.NEGATIVE_INFINITY;
+  /** Until when a shutdown waits for attempts and outcomes. Undefined before a shutdown begins. */
   #drainUntilMs: number | undefined;
+  /** Set during a shutdown. Called when no request is in flight any more. */
   #whenIdle: (() => void) | undefined;
 
   constructor(options: EngineOptions) {
@@ -88,6 +88,15 @@ export class DeliveryEngine {
       node: () => this.#lease.id,
       onClaimed: (deliveries) => this.#dispatch(deliveries),
     });
+    this.#attempter = new Attempter({
+      ...options,
+      lanes: this.#lanes,
+      lease: this.#lease,
+      settler: this.#settler,
+      onRead: () => this.#pump(),
+      // Later retries need no extra claim: the regular claims find them, at least every `pollMs`.
+      onRetry: (waitMs) => waitMs < limits.pollMs && this.#claimer.wake(waitMs + limits.retryStepMs),
+    });
     const announced = () => this.#announced();
     this.#listener = new NotificationListener(target, 'posthorn_deliveries', announced, listenLogger);
   }
@@ -111,17 +120,17 @@ export class DeliveryEngine {
     return this.#lanes.inFlightByCondition();
   }
 
-  /** Returns the room for deliveries that a recording can hand to this node. */
+  /** Returns how many deliveries a recording may hand to this node. */
   room(): Room {
     const { id } = this.#lease;
     return id === undefined || this.#isStopping ? noRoom : this.#lanes.roomToRecord(id);
   }
 
-  /** Takes over the deliveries that a recording handed to this node, right after the commit. */
+  /** Takes the deliveries that a recording handed to this node. Call it right after the commit. */
   accept(batch: RecordedBatch): void {
     this.#options.directory.confirm(batch.matched, batch.askedAtMs);
     if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
-    // If the node got a new ID in the meantime, these deliveries are leased to the old ID and will be released with it.
+    // If this node has got a new ID since the recording, the leases belong to the old ID and will be released with it.
     if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
   }
 
@@ -130,7 +139,7 @@ export class DeliveryEngine {
     this.#pump();
   }
 
-  /** Starts attempts while slots are free. */
+  /** Starts as many attempts as are allowed now. */
   #pump(): void {
     while (!this.#isStopping && this.#lease.coversAttempt && !this.#settler.isBehind) {
       const turn = this.#lanes.next();
@@ -139,6 +148,7 @@ export class DeliveryEngine {
     }
   }
 
+  /** Runs `work` after `ms`, then starts the attempts that have become possible. */
   #later(ms: number, work: () => void): void {
     const run = () => {
       work();
@@ -148,127 +158,14 @@ export class DeliveryEngine {
   }
 
   async #deliver(turn: Turn): Promise<void> {
-    const result = await this.#run(turn).catch((error: Error) => this.#failed(turn.delivery, error));
-    const { surplus, wantsMore } = this.#lanes.ended(turn, result);
+    const { surplus, wantsMore } = this.#lanes.ended(turn, await this.#attempter.run(turn));
     this.#giveBack(surplus);
     if (wantsMore) this.#claimer.wake(limits.wakeMs);
     this.#pump();
     if (this.#lanes.inFlight === 0) this.#whenIdle?.();
   }
 
-  /** Attempts one delivery, judges the outcome and passes it to the settler. */
-  async #run(turn: Turn): Promise<Ended> {
-    const { delivery } = turn;
-    const { directory, sender, timeoutMs } = this.#options;
-    const node = this.#lease.id;
-    if (node === undefined) return notAttempted;
-    const webhook = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
-    if (webhook?.kind !== 'active' || !this.#lease.coversAttempt)
-      return this.#wait(delivery, node, webhook?.kind ?? 'unread');
-    const message = messageOf(delivery);
-    if (message === undefined) {
-      this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
-      return notAttempted;
-    }
-    const { target } = webhook;
-    this.#lanes.limit(turn, target.rateLimit);
-    const began: Began = { at: new Date(sender.now()), monotonicMs: performance.now() };
-    // The webhook may be deleted, disabled or changed while the connection opens.
-    const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
-    const span = sender.tracer?.attempt(delivery);
-    const sent = span ? { ...message, traceparent: span.traceparent } : message;
-    const ended = await attempt(sender, target, sent, timeoutMs, mayStart);
-    const tookMs = performance.now() - began.monotonicMs;
-    // Too late: most likely, our own shutdown has closed the connection. The outcome can no longer be written.
-    const outcome: Outcome | Withheld = this.#settler.isStopped
-      ? { kind: 'withheld', reason: 'shutdown' }
-      : ended;
-    span?.end(outcome);
-    if (outcome.kind === 'withheld') return this.#wait(delivery, node, outcome.reason);
-    this.#judge(delivery, node, outcome, began, target);
-    return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
-  }
-
-  #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, began: Began, target: Target): void {
-    const { retryScheduleMs, random, onAttempt } = this.#options;
-    const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    this.#settler.health.note(delivery, outcome, began);
-    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
-    if (verdict.kind === 'gone') entry.gone = target;
-    if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
-    this.#settler.add(entry);
-    // The poll finds retries with longer waits: it knows when the next one is due.
-    if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
-      this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
-    onAttempt(delivery, outcome, verdict, target);
-  }
-
-  /**
-   * Reads the webhook of a turn. Meanwhile, its lane starts nothing else: the rate limit may have changed,
-   * and a whole window of requests could otherwise start before the new limit is known.
-   */
-  async #read(turn: Turn): Promise<WebhookState | undefined> {
-    const { organization_id, webhook_id } = turn.delivery;
-    this.#lanes.hold(turn.lane, 'read');
-    const webhook = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
-    if (webhook) this.#lanes.limit(turn, webhook.target?.rateLimit);
-    this.#lanes.release(turn.lane, 'read');
-    this.#pump();
-    return webhook;
-  }
-
-  /**
-   * Settles a delivery that cannot be attempted now, so that it waits in the database. If this node has stopped, the
-   * delivery is already waiting there: its lease has been released, and the same attempt is made again.
-   */
-  #wait(delivery: LeasedDelivery, node: number, reason: Reason): Ended {
-    if (reason === 'out_of_resources') this.#warnOutOfResources();
-    if (reason === 'shutdown') this.#logCutOff(delivery);
-    const waitMs: Record<Reason, number> = {
-      unread: 0,
-      active: 0,
-      recalled: 0,
-      sealed: limits.sealedWaitMs,
-      out_of_resources: limits.outOfResourcesWaitMs,
-      shutdown: 0,
-      // Settling holds or ends the delivery, unless the webhook is active again by then.
-      inactive: limits.trustMs,
-    };
-    this.#setAside(delivery, node, waitMs[reason]);
-    return notAttempted;
-  }
-
-  #warnOutOfResources(): void {
-    if (performance.now() - this.#outOfResourcesAtMs <= limits.outOfResourcesWaitMs) return;
-    this.#outOfResourcesAtMs = performance.now();
-    this.#options.logger.error(
-      'cannot open another connection, so deliveries are waiting: raise the limit on open files (ulimit -n)',
-    );
-  }
-
-  #logCutOff({ delivery_id, webhook_id, organization_id, event_id, type, attempts }: LeasedDelivery): void {
-    this.#options.logger.info(
-      { delivery_id, webhook_id, organization_id, event_id, type, attempt: attempts + 1 },
-      'the shutdown interrupted an attempt; it does not count and will be repeated',
-    );
-  }
-
-  /** Handles an unexpected error, which is a bug: the delivery is attempted again, and the others continue. */
-  #failed(delivery: LeasedDelivery, error: Error): Ended {
-    this.#options.logger.error(
-      { delivery_id: delivery.delivery_id, err: error },
-      'a delivery could not be attempted',
-    );
-    const { id } = this.#lease;
-    if (id !== undefined) this.#setAside(delivery, id, limits.trustMs);
-    return notAttempted;
-  }
-
-  /** Settles a delivery without an attempt: it waits in the database until any node claims it. */
-  #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
-    this.#settler.add({ node, settlement: setAside(delivery, waitMs) });
-  }
-
+  /** Puts queued deliveries back into the database, where any node can claim them at once. */
   #giveBack(deliveries: readonly LeasedDelivery[]): void {
     const { id: node } = this.#lease;
     if (node === undefined) return;
@@ -276,14 +173,14 @@ export class DeliveryEngine {
       this.#settler.add({ node, settlement: setAside(delivery, 0), isGivenBack: true });
   }
 
-  #written({ outcomes, disabled, recorded }: Written): void {
-    if (outcomes > 0) this.#options.onSettled(outcomes);
+  #written({ settled, disabled, recorded }: Written): void {
+    if (settled > 0) this.#options.onSettled(settled);
     for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (recorded) {
       this.accept(recorded);
       this.#options.onRecorded(recorded);
     }
-    // The pump stops while too many outcomes are unsettled.
+    // The pump may have stopped because too many outcomes were unwritten.
     this.#pump();
   }
 
@@ -293,18 +190,21 @@ export class DeliveryEngine {
     else this.#lanes.clear();
   }
 
-  /** Claims deliveries now, and again soon: commits that closely follow a notification are not announced. */
+  /** Claims deliveries now, and again after `announcedMs`: commits shortly after a notification do not send one. */
   #announced(): void {
     this.#claimer.wake();
     setTimeout(() => this.#claimer.wake(), limits.announcedMs).unref();
   }
 
-  /** Releases all leases of this node, because it may hold some that it does not know about. */
+  /**
+   * Gives up all leases of this node. Called when the response to a statement that leases deliveries was lost: the
+   * statement may have leased deliveries that this node does not know about.
+   */
   abandonLeases(): void {
     this.#lease.abandon();
   }
 
-  /** Claims deliveries now, because held ones may have been released. */
+  /** Claims deliveries now. Called after a webhook has changed, because deliveries held for it may be waiting again. */
   wake(): void {
     this.#claimer.wake();
   }
@@ -317,12 +217,15 @@ export class DeliveryEngine {
     return this.#drainUntilMs !== undefined;
   }
 
-  /** Prevents new attempts from starting: the first step of a shutdown, while HTTP requests are still served. */
+  /** Prevents new attempts from starting. This is the first step of a shutdown: HTTP requests are still served. */
   pause(): void {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Gives queued deliveries back, lets attempts in flight finish, and settles them. */
+  /**
+   * Gives back queued deliveries, waits for attempts in flight, settles them, and releases all leases. Waits no longer
+   * than `drainMs` after `pause` was called.
+   */
   async stop(): Promise<void> {
     this.pause();
     const deadlineMs = this.#drainUntilMs ?? 0;
@@ -340,8 +243,3 @@ export class DeliveryEngine {
     await this.#lease.stop().catch(() => undefined);
   }
 }
-
-/** Why a delivery cannot be attempted now. `active`: the webhook is ready, but the lease would end too soon. */
-type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
-
-const notAttempted: Ended = { kind: 'not attempted' };

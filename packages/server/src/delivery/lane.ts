@@ -2,13 +2,21 @@ import Denque from 'denque';
 import { Pace } from '../domain/pace.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { limits } from './limits.js';
-import { nothingObserved, type Observed } from './policy.js';
+import {
+  type Allowance,
+  allow,
+  conditionOf,
+  isFull,
+  type Load,
+  nothingObserved,
+  type Observed,
+} from './policy.js';
 
 /**
  * How many deliveries of a webhook are waiting in the database, as far as this node knows:
  * - `none`: none
- * - `some`: a few, which new deliveries may overtake
- * - `many`: more than this node had room for, so new deliveries queue behind them
+ * - `some`: perhaps a few. A recording may still hand new deliveries to this node.
+ * - `many`: more than this node had room for. New deliveries wait in the database, behind them.
  */
 type Waiting = 'none' | 'some' | 'many';
 
@@ -16,7 +24,7 @@ type Waiting = 'none' | 'some' | 'many';
  * Why a lane starts nothing for now:
  * - `pace`: its rate limit is used up
  * - `read`: its webhook is being read
- * - `locked`: outcomes of its webhook cannot be written
+ * - `locked`: another transaction has locked its webhook, so outcomes cannot be written
  */
 export type Hold = 'pace' | 'read' | 'locked';
 
@@ -25,11 +33,11 @@ export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   observed: Observed = nothingObserved;
-  /** The size of the payloads in flight. */
+  /** The size of the webhook's deliveries in flight. */
   bytesInFlight = 0;
   /** How many failed requests still keep their place in the window. */
   resting = 0;
-  /** The lane starts nothing until each of these has ended. */
+  /** While there is at least one hold, the lane starts nothing. */
   readonly holds = new Set<Hold>();
   readonly pace = new Pace(limits.paceSlackMs);
   readonly #fresh = new Denque<LeasedDelivery>();
@@ -37,9 +45,11 @@ export class Lane {
   readonly #retries = new Denque<LeasedDelivery>();
   #isRetryTurn = true;
   #bytes = 0;
+  /** The size of the delivery that was queued last. */
   #lastBytes = 0;
   #nextSinceMs = 0;
   #waiting: Waiting = 'none';
+  /** When `noteManyWaiting` was last called. */
   #notedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(organizationId: string, webhookId: string) {
@@ -51,11 +61,15 @@ export class Lane {
     return this.#fresh.length + this.#retries.length;
   }
 
+  /** Returns the size of the queued deliveries. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Returns the usual size of a delivery, as far as this node knows; 0 before the first. */
+  /**
+   * Returns the average size of the queued deliveries. If none is queued, returns the size of the last one, or 0 if
+   * there was none.
+   */
   get usualBytes(): number {
     return this.queued > 0 ? this.#bytes / this.queued : this.#lastBytes;
   }
@@ -67,6 +81,7 @@ export class Lane {
     return delivery ? bytesOf(delivery) : 0;
   }
 
+  /** Returns both queues, starting with the one whose turn it is. */
   get #inTurn(): [Denque<LeasedDelivery>, Denque<LeasedDelivery>] {
     return this.#isRetryTurn ? [this.#retries, this.#fresh] : [this.#fresh, this.#retries];
   }
@@ -89,6 +104,14 @@ export class Lane {
     return this.queued > 0 ? this.#nextSinceMs : Number.POSITIVE_INFINITY;
   }
 
+  /** Returns what the webhook is allowed now, given the load of the node. */
+  allowance(load: Load, nowMs: number): Allowance {
+    // While memory is full, a webhook that has started nothing for a second counts as stalled.
+    const isStuck = isFull(load) && nowMs - this.nextSinceMs > limits.slowMs;
+    const condition = conditionOf(this.observed, nowMs, isStuck);
+    return allow(condition, this.observed, this, load, this.pace.limit);
+  }
+
   push(delivery: LeasedDelivery, nowMs: number): void {
     if (this.queued === 0) this.#nextSinceMs = nowMs;
     (delivery.attempts > 0 ? this.#retries : this.#fresh).push(delivery);
@@ -96,6 +119,7 @@ export class Lane {
     this.#bytes += this.#lastBytes;
   }
 
+  /** Removes and returns the next delivery to attempt. */
   shift(nowMs: number): LeasedDelivery | undefined {
     const [first, second] = this.#inTurn;
     const delivery = first.shift() ?? second.shift();
@@ -107,8 +131,8 @@ export class Lane {
   }
 
   /**
-   * Removes and returns all but `kept` deliveries. Keeps retries in preference to fresh deliveries, and the oldest of
-   * each kind.
+   * Removes and returns all queued deliveries except `kept` of them. Keeps retries before fresh deliveries, and older
+   * ones before newer ones.
    */
   takeAllBut(kept: number): LeasedDelivery[] {
     const freshKept = Math.max(0, kept - this.#retries.length);
@@ -124,12 +148,19 @@ export class Lane {
     this.#notedAtMs = nowMs;
   }
 
-  /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries noted since then are still waiting. */
+  /**
+   * Notes that a claim left nothing waiting. If `noteManyWaiting` was called after the claim began, at `claimedAtMs`,
+   * some may be waiting again.
+   */
   noteNoneWaiting(claimedAtMs: number): void {
     if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }
 }
 
+/**
+ * Returns about how many bytes a delivery takes up in memory: 300 for its fields, and two for each character of its
+ * payload. While it is in flight, both the text and the request body are in memory.
+ */
 export function bytesOf(delivery: LeasedDelivery): number {
   return 300 + (delivery.payload?.length ?? 0) * 2;
 }

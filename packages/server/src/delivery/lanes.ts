@@ -5,8 +5,6 @@ import type { Room } from '../storage/room.js';
 import { bytesOf, type Hold, Lane } from './lane.js';
 import { limits } from './limits.js';
 import {
-  type Allowance,
-  allow,
   type Condition,
   conditionOf,
   type Ended,
@@ -18,16 +16,21 @@ import {
   type Load,
   started,
 } from './policy.js';
+import { type Occupancy, roomToClaim, roomToRecord } from './rooms.js';
 
-/** The next delivery to attempt. */
+/** A delivery whose turn it is: it is no longer queued, and is being attempted. */
 export interface Turn {
   lane: Lane;
   delivery: LeasedDelivery;
   bytes: number;
+  /** Whether the webhook was not healthy when the turn began. */
   isUnhealthy: boolean;
 }
 
-/** The deliveries in a node's memory, by webhook. Organizations take turns, and so do the webhooks of each. */
+/**
+ * The deliveries in a node's memory, by webhook. Decides which delivery is attempted next, and how many more this node
+ * can take. Organizations take turns, and so do the webhooks of each organization.
+ */
 export class Lanes {
   readonly #later: (ms: number, work: () => void) => void;
   readonly #now: () => number;
@@ -65,6 +68,7 @@ export class Lanes {
     return counts;
   }
 
+  /** Returns how many deliveries are queued, whatever the condition of their webhooks. */
   get queued(): number {
     let queued = 0;
     for (const lane of this.#lanes.values()) queued += lane.queued;
@@ -78,41 +82,21 @@ export class Lanes {
     }
   }
 
-  /** Returns the room for deliveries that a recording can hand to this node. */
+  /** Returns how many deliveries a recording may hand to this node. */
   roomToRecord(node: number): Room {
-    return this.#room(node, limits.laneQueuedNew, this.#free / 4, ({ waiting, queued }, { inMemory }) =>
-      waiting === 'many' ? 0 : Math.floor(inMemory * limits.recordedFraction) - queued,
-    );
+    return roomToRecord(this.#occupancy(node));
   }
 
-  /** Returns the room for deliveries that a claim can lease to this node, limited to a `fraction` of what is free. */
+  /** Returns how many deliveries a claim may lease to this node. `fraction` scales the claim down. */
   roomToClaim(node: number, fraction: number): Room {
-    const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
-    const total = Math.min(limits.claimDeliveries, free) * fraction;
-    return this.#room(node, Math.max(1, limits.claimEach * fraction), total, (_, { toClaim }) =>
-      Math.ceil(toClaim * fraction),
-    );
+    return roomToClaim(this.#occupancy(node), fraction);
   }
 
-  get #free(): number {
-    const { queued, queuedBytes } = this.#load;
-    return queuedBytes >= limits.queuedBytes + limits.reservedBytes ? 0 : Math.max(0, limits.queued - queued);
+  #occupancy(node: number): Occupancy {
+    return { node, lanes: this.#lanes.values(), load: this.#load, nowMs: this.#now() };
   }
 
-  #room(node: number, each: number, total: number, roomOf: (lane: Lane, may: Allowance) => number): Room {
-    const nowMs = this.#now();
-    const isCrowded = isFull(this.#load) || this.#load.unresponsiveBytes >= limits.unresponsiveBytes;
-    const webhooks = new Map<string, number>();
-    for (const lane of this.#lanes.values()) {
-      // Most lanes are idle. They get the same room as an unknown webhook, so they need not be listed.
-      if (lane.isIdle && !isCrowded) continue;
-      webhooks.set(lane.webhookId, Math.max(0, roomOf(lane, this.#allow(lane, nowMs))));
-    }
-    const eachMax = isCrowded ? limits.windowAtStart : each;
-    return { node, webhooks, each: Math.floor(Math.min(each, eachMax)), total: Math.floor(total) };
-  }
-
-  /** Notes what a recording left in the database. Returns whether this node has room for some of it. */
+  /** Notes what a recording left in the database. Returns whether this node has room for any of it. */
   recorded(matched: readonly Matched[]): boolean {
     let hasRoom = false;
     for (const { webhook_id: id, has_backlog } of matched) {
@@ -124,14 +108,17 @@ export class Lanes {
     return hasRoom;
   }
 
-  /** Notes what a claim that started at `beganMs` left in the database. Returns whether to claim again now. */
+  /**
+   * Notes what a claim left in the database. The claim began at `beganMs` and asked for the room `asked`. Returns
+   * whether this node has room for any of what is left.
+   */
   claimed({ more }: Claimed, asked: Room, beganMs: number): boolean {
     const nowMs = this.#now();
     let again = false;
     for (const id of more) {
       const lane = this.#lanes.get(id);
       lane?.noteManyWaiting(nowMs);
-      again ||= !lane || this.#allow(lane, nowMs).toClaim > 0;
+      again ||= !lane || lane.allowance(this.#load, nowMs).toClaim > 0;
     }
     for (const lane of this.#lanes.values()) {
       const wasAsked = (asked.webhooks.get(lane.webhookId) ?? asked.each) > 0;
@@ -142,10 +129,10 @@ export class Lanes {
   }
 
   #wantsMore(lane: Lane): boolean {
-    return lane.waiting !== 'none' && this.#allow(lane, this.#now()).toClaim > 0;
+    return lane.waiting !== 'none' && lane.allowance(this.#load, this.#now()).toClaim > 0;
   }
 
-  /** Queues deliveries, and returns those that do not fit. */
+  /** Queues deliveries. Returns those that do not fit, which must be given back. */
   add(deliveries: readonly LeasedDelivery[]): LeasedDelivery[] {
     const nowMs = this.#now();
     const touched = new Set<Lane>();
@@ -155,28 +142,28 @@ export class Lanes {
       touched.add(lane);
     }
     for (const lane of touched) this.#offer(lane);
-    // While memory is full, webhooks that are stuck may no longer keep what they have.
+    // While memory is full, a webhook that has started nothing for a second may keep less, so check every lane.
     const checked = isFull(this.#load) ? this.#lanes.values() : touched;
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
-  /** Starts (1) or stops (-1) counting a given-back delivery as queued: until it is written, it stays in memory. */
+  /** Adds (1) or removes (-1) a delivery that is being given back. Until that is written, it takes up memory. */
   countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
     this.#load.queued += sign;
     this.#load.queuedBytes += sign * bytesOf(delivery);
   }
 
-  /** Removes what a webhook may no longer keep in memory. */
+  /** Removes and returns the deliveries that a webhook may no longer keep in memory. */
   #takeExcess(lane: Lane): LeasedDelivery[] {
     if (lane.queued === 0) return [];
-    const { kept } = this.#allow(lane, this.#now());
+    const { kept } = lane.allowance(this.#load, this.#now());
     if (lane.queued <= kept) return [];
     const excess = this.#change(lane, () => lane.takeAllBut(kept));
     lane.noteManyWaiting(this.#now());
     return excess;
   }
 
-  /** Takes the next delivery to attempt, from the next organization's next webhook that may get a request. */
+  /** Takes the next delivery to attempt. Returns undefined if no webhook may get a request now. */
   next(): Turn | undefined {
     const nowMs = this.#now();
     this.#load.stalled = this.#stalled(nowMs);
@@ -229,12 +216,12 @@ export class Lanes {
     load.unhealthyBytesInFlight += sign * bytes;
   }
 
-  /** Notes how many requests per second the webhook of a turn may get. */
+  /** Sets how many requests per second the webhook of a turn may get. */
   limit({ lane }: Turn, perSecond: number | undefined): void {
     lane.pace.set(perSecond, this.#now());
   }
 
-  /** Keeps a lane from starting attempts until it is released from this hold and all others. */
+  /** Keeps a lane from starting attempts until this hold and all others are released. */
   hold(lane: Lane, why: Hold): void {
     this.#ready.get(lane.organizationId)?.delete(lane);
     lane.holds.add(why);
@@ -244,7 +231,7 @@ export class Lanes {
     if (lane.holds.delete(why)) this.#offer(lane);
   }
 
-  /** Holds the lanes of these webhooks, because the webhooks are locked. */
+  /** Holds the lanes of webhooks that another transaction has locked. Their outcomes cannot be written. */
   holdLocked(webhookIds: Iterable<string>): void {
     for (const lane of this.#known(webhookIds)) this.hold(lane, 'locked');
   }
@@ -259,7 +246,7 @@ export class Lanes {
 
   /**
    * Notes how an attempt ended, which may change the webhook's condition. Returns the deliveries that therefore no
-   * longer fit, and whether to claim more.
+   * longer fit and must be given back (`surplus`), and whether to claim more.
    */
   ended(turn: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
     const { lane } = turn;
@@ -268,7 +255,7 @@ export class Lanes {
     this.#change(lane, () => {
       lane.observed = ended(lane.observed, attempt, lane.queued > 0, nowMs);
     });
-    const { restMs } = this.#allow(lane, nowMs);
+    const { restMs } = lane.allowance(this.#load, nowMs);
     if (restMs > 0) this.#rest(lane, restMs);
     else this.#offer(lane);
     const surplus = this.#takeExcess(lane);
@@ -285,16 +272,10 @@ export class Lanes {
     });
   }
 
-  /** Empties the queues and returns their deliveries. Requests in flight and holds continue. */
+  /** Empties the queues and returns their deliveries. Does not affect requests in flight, or holds. */
   clear(): LeasedDelivery[] {
     this.#ready.clear();
     return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeAllBut(0)));
-  }
-
-  #allow(lane: Lane, nowMs: number): Allowance {
-    const isStuck = isFull(this.#load) && nowMs - lane.nextSinceMs > limits.slowMs;
-    const condition = conditionOf(lane.observed, nowMs, isStuck);
-    return allow(condition, lane.observed, lane, this.#load, lane.pace.limit);
   }
 
   /** Counts the requests in flight to stalled webhooks. Returns 0 if slots are free, to avoid scanning every lane. */
@@ -314,12 +295,13 @@ export class Lanes {
     return lane;
   }
 
-  /** Forgets an idle lane if there are too many lanes. One with resting requests or waiting deliveries is not idle. */
+  /** Forgets an idle lane if there are too many lanes. */
   #forgetIdle(lane: Lane): void {
     if (lane.isIdle && lane.holds.size === 0 && this.#lanes.size > limits.lanes)
       this.#lanes.delete(lane.webhookId);
   }
 
+  /** Makes a lane ready to start attempts, if it has queued deliveries and no hold. */
   #offer(lane: Lane): void {
     if (lane.queued === 0 || lane.holds.size > 0) return;
     const lanes = this.#ready.get(lane.organizationId);
@@ -327,7 +309,7 @@ export class Lanes {
     else this.#ready.set(lane.organizationId, new Set([lane]));
   }
 
-  /** Changes a lane and updates the load. */
+  /** Runs `change`, which changes a lane, and updates the load accordingly. */
   #change<T>(lane: Lane, change: () => T): T {
     this.#count(lane, -1);
     const result = change();
@@ -335,6 +317,7 @@ export class Lanes {
     return result;
   }
 
+  /** Adds (1) or removes (-1) what a lane contributes to the load. */
   #count(lane: Lane, sign: 1 | -1): void {
     const load = this.#load;
     if (isResponsive(lane.observed)) {

@@ -17,7 +17,7 @@ import { limits } from './limits.js';
  * A change to the lease:
  * - `renewed`: attempts may start again
  * - `released`: deliveries of dead nodes are waiting in the database again
- * - `lost`: this node was declared dead or gave up its ID; its deliveries belong to other nodes
+ * - `lost`: this node was declared dead or gave up its ID, and must drop the deliveries that are waiting in its memory
  */
 export type LeaseChange = 'renewed' | 'released' | 'lost';
 
@@ -28,18 +28,23 @@ export interface LeaseOptions {
   attemptMs: number;
 }
 
-/** Keeps this process registered as a node. Its leases are valid only while it renews them. */
+/**
+ * Keeps this process registered as a node: its leases are valid only while the registration is. Also releases the
+ * leases of dead nodes.
+ */
 export class NodeLease {
   readonly #options: LeaseOptions;
   readonly #onChange: (change: LeaseChange) => void;
-  /** Shared by all IDs of this node. */
+  /** Identifies this process, which can have several node IDs, one after another. */
   readonly #process = randomUUID();
+  /** Set before the first registration: it may be committed even if the response is lost. */
   #mayBeRegistered = false;
   #id: number | undefined;
+  /** When the registration expires unless it is renewed. */
   #goodUntilMs = 0;
   /**
-   * How many deliveries to release at once. It is halved before each release and, if the release succeeds, set
-   * to twice its previous value, up to the limit. A release that was too large is thus followed by a smaller one.
+   * How many deliveries to release at once. A release can fail because it was too large, so each failure halves this
+   * number, and each success doubles it again, up to the limit.
    */
   #releaseMax = limits.releaseDeliveries;
   #repeating: Repeating | undefined;
@@ -54,7 +59,7 @@ export class NodeLease {
     if (alone) await retireNodes(this.#options.database, 'all');
     await this.#renew();
     await this.#release().catch((error) => {
-      // Another node may be releasing the same deliveries. This node can start without waiting for that.
+      // Another node may be releasing the same deliveries. This node can start anyway.
       if (!isTransient(error)) throw error;
       this.#options.logger.warn(
         { reason: (error as Error).message },
@@ -75,7 +80,7 @@ export class NodeLease {
   }
 
   /**
-   * Gives up all leases of this node and continues with a new ID. Attempts in flight can still be settled:
+   * Gives up all leases of this node, which continues with a new ID. Attempts in flight can still be settled, because
    * the old ID expires only after they end.
    */
   abandon(): void {
@@ -109,6 +114,7 @@ export class NodeLease {
   async #release(): Promise<void> {
     const { database, logger } = this.#options;
     const atMost = this.#releaseMax;
+    // This is the number for the next release if this one fails.
     this.#releaseMax = Math.max(limits.releaseDeliveriesMin, Math.floor(atMost / 2));
     const { released, overdue } = await releaseDeadNodes(database, atMost);
     this.#releaseMax = Math.min(limits.releaseDeliveries, atMost * 2);
@@ -120,7 +126,7 @@ export class NodeLease {
     if (released > 0) this.#onChange('released');
   }
 
-  /** Releases all leases immediately. */
+  /** Stops renewing, and releases all leases without waiting for them to expire. */
   async stop(): Promise<void> {
     await this.#repeating?.stop();
     if (!this.#mayBeRegistered) return;

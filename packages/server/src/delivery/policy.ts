@@ -6,25 +6,28 @@ import { limits } from './limits.js';
  * - `healthy`: responds
  * - `slow`: responds, but takes more than a second
  * - `stalled`: has requests in flight, but none has ended for a second
- * - `failing`: its last attempts all failed
+ * - `failing`: its last attempts, five or more, all failed
  */
 export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as const;
 export type Condition = (typeof conditions)[number];
 
 /**
- * An immutable snapshot of what a node has observed about a webhook. Every attempt creates two, so a snapshot holds
- * only integers and is built field by field: floats and object spread would add 10 µs.
+ * An immutable snapshot of what a node has observed about a webhook. Each attempt creates two snapshots, so creating
+ * one must be cheap. A snapshot holds only integers and is built field by field: floats and object spread would add
+ * 10 µs to each attempt.
  */
 export interface Observed {
+  /** Successes since the webhook was last failing, or since this node started to send to it. */
   readonly successes: number;
   readonly failuresInARow: number;
-  /** The moving average of the time an attempt takes, and its recent minimum, in microseconds. */
+  /** The moving average of how long an attempt takes, in microseconds. 0 before the first one has ended. */
   readonly responseUs: number;
+  /** The lowest `responseUs` so far. It rises slowly if the receiver becomes permanently slower. */
   readonly bestUs: number;
   /** How many requests the webhook may have in flight. */
   readonly window: number;
   readonly inFlight: number;
-  /** When a request last ended, or when the first of those in flight started. */
+  /** When a request last ended or, if none was left in flight then, when the next one started. */
   readonly silentSinceMs: number;
 }
 
@@ -40,27 +43,31 @@ export const nothingObserved: Observed = {
 
 /** The current load of a node. */
 export interface Load {
-  /** Requests in flight, and how many of them started while their webhook was not healthy. */
   inFlight: number;
+  /** Requests in flight that started while their webhook was not healthy. */
   unhealthy: number;
   /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
-  /** The size of the payloads in flight, and of those sent while their webhook was not healthy. */
+  /** The size of the deliveries in flight. */
   bytesInFlight: number;
+  /** The size of the deliveries in flight that started while their webhook was not healthy. */
   unhealthyBytesInFlight: number;
-  /** Deliveries of responsive webhooks in memory, the size of their payloads, and the size of all other payloads. */
+  /** Queued deliveries of responsive webhooks, and deliveries of any webhook that are being given back. */
   queued: number;
+  /** The size of the deliveries that `queued` counts. */
   queuedBytes: number;
+  /** The size of the queued deliveries of webhooks that are not responsive. */
   unresponsiveBytes: number;
-  /** Failing webhooks with deliveries in memory. */
+  /** Failing webhooks with queued deliveries. */
   failing: number;
 }
 
 /** What a webhook has in a node's memory. */
 export interface Held {
   queued: number;
+  /** The size of the queued deliveries. */
   bytes: number;
-  /** The usual size of a delivery; 0 if the node has not had any. */
+  /** The usual size of one delivery; 0 if the node has not had any. */
   usualBytes: number;
   /** How many places in the window are taken. */
   occupied: number;
@@ -68,16 +75,20 @@ export interface Held {
 
 /** What a webhook is allowed at the moment. */
 export interface Allowance {
-  /** How many deliveries may be in memory, and the number above which some are given back. */
+  /** How many deliveries may be queued in memory. The node takes no more than this. */
   inMemory: number;
+  /** How many queued deliveries the webhook may keep. If it has more, the rest is given back. */
   kept: number;
   /** How long a failed request keeps its place in the window. */
   restMs: number;
-  /** Deliveries to claim. */
+  /** How many deliveries to claim. */
   toClaim: number;
 }
 
-/** Returns the condition of a webhook. `isStuck`: it has started nothing for a second, which counts as stalled. */
+/**
+ * Returns the condition of a webhook. `isStuck`: memory is full, and the webhook has queued deliveries but has started
+ * none of them for a second. It then counts as stalled, too.
+ */
 export function conditionOf(observed: Observed, nowMs: number, isStuck = false): Condition {
   if (observed.failuresInARow >= limits.failingAfter) return 'failing';
   if (isStuck) return 'stalled';
@@ -91,6 +102,7 @@ export function isResponsive({ successes, failuresInARow }: Observed): boolean {
   return successes > 0 && failuresInARow < limits.failingAfter;
 }
 
+/** Returns the observations after a request has started. */
 export function started(observed: Observed, nowMs: number): Observed {
   const { successes, failuresInARow, responseUs, bestUs, window, inFlight } = observed;
   const silentSinceMs = inFlight === 0 ? Math.floor(nowMs) : observed.silentSinceMs;
@@ -104,8 +116,8 @@ export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: '
 export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, nowMs: number): Observed {
   let { successes, failuresInARow, responseUs, bestUs, window } = observed;
   if (attempt.kind !== 'not attempted') {
-    // If the average started at 0, the first responses would look fast, and the receiver would then always seem to have
-    // slowed down.
+    // The first attempt sets the average. If the average started at 0, the first responses would look too fast, and the
+    // receiver would then always seem to have slowed down.
     const tookUs = attempt.tookMs * 1_000;
     responseUs = Math.round(responseUs === 0 ? tookUs : responseUs + (tookUs - responseUs) / 8);
     bestUs = Math.min(responseUs, bestUs);
@@ -128,9 +140,10 @@ export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, no
 }
 
 /**
- * Returns the window after a round of successes. It doubles up to the usual window. It grows further only
- * while deliveries are waiting and the receiver responds slowly but not more slowly than before: such a
- * receiver is limited by latency, not by load.
+ * Returns the next window, after as many successes as the current window has places. The window doubles until it has
+ * the usual size. It grows further only while deliveries are waiting and the receiver responds slowly but not more
+ * slowly than before: such a receiver is limited by latency, not by load. If the receiver responds quickly or has
+ * slowed down, the window shrinks again, down to the usual size.
  */
 function nextWindow(window: number, responseUs: number, bestUs: number, isWaiting: boolean): number {
   if (window < limits.windowUsual) return window * 2;
@@ -165,6 +178,7 @@ export function inFlightOf(
   load: Pick<Load, 'inFlight' | 'unhealthy' | 'stalled'>,
 ): number {
   if (load.inFlight - Math.min(load.stalled, limits.spareSlots) >= limits.slots) return 0;
+  // For each slot that a stalled webhook holds, there is a spare one. Only healthy webhooks get those.
   const isSpare = load.inFlight >= limits.slots;
   switch (condition) {
     case 'healthy':
@@ -181,8 +195,8 @@ export function inFlightOf(
 }
 
 /**
- * Returns whether a webhook may start a delivery of this size, given the size of what it and the node have in flight.
- * Requests that hang keep their payloads in memory until they time out.
+ * Returns whether a webhook that has `ownBytes` in flight may start a delivery of `bytes`. The size in flight is
+ * limited because requests that hang keep their payloads in memory until they time out.
  */
 export function fitsInFlight(
   condition: Condition,
@@ -196,9 +210,10 @@ export function fitsInFlight(
 }
 
 /**
- * Returns whether a payload fits into a limit. The first part of the limit is for any payload, and the second is for
- * webhooks with nothing in flight, so that each makes progress. The rest is for small payloads, which therefore never
- * wait for large ones.
+ * Returns whether a delivery fits into a limit on the size in flight. Each part of the limit has a purpose:
+ * - Up to `severalFraction`, a webhook may have several deliveries of any size in flight, within `laneFraction`.
+ * - Up to `firstFraction`, only a webhook with nothing in flight may start a delivery, so that each makes progress.
+ * - The rest is for small deliveries, which therefore never wait for large ones.
  */
 function fitsInto(limit: number, used: number, bytes: number, ownBytes: number): boolean {
   if (ownBytes + bytes <= (limit - used) * limits.littleFraction) return true;
@@ -206,37 +221,44 @@ function fitsInto(limit: number, used: number, bytes: number, ownBytes: number):
   return used + bytes <= limit * limits.severalFraction && ownBytes + bytes <= limit * limits.laneFraction;
 }
 
+/** Returns how many deliveries a webhook may have queued, before its rate limit is applied. */
 function inMemoryOf(condition: Condition, observed: Observed, held: Held, load: Load): number {
-  if (!isResponsive(observed)) return Math.min(mostOf(condition), unresponsiveInMemory(held, load));
+  if (!isResponsive(observed)) return Math.min(queuedMaxOf(condition), unresponsiveInMemory(held, load));
   if (condition !== 'stalled') return responsiveInMemory(held, load);
-  // Webhooks that are stalled never fill more than half of the memory.
+  // A stalled webhook gets room only while the others use less than half of the memory.
   const othersBytes = load.queuedBytes - held.bytes;
   const share = (limits.queuedBytes / 2 - othersBytes) * limits.shareFraction;
-  return Math.min(mostOf(condition), fitting(share, held));
+  return Math.min(queuedMaxOf(condition), fitting(share, held));
 }
 
-function mostOf(condition: Condition): number {
+/** Returns the maximum number of queued deliveries for a webhook that is new, failing or stalled. */
+function queuedMaxOf(condition: Condition): number {
   return condition === 'failing' ? limits.laneQueuedFailing : limits.laneQueuedNew;
 }
 
 /**
- * Returns how many deliveries a webhook may keep. As long as memory is free, giving some back is not worth a write.
+ * Returns how many queued deliveries a webhook may keep. While memory is free, giving some back is not worth a write.
  */
 function keptOf(condition: Condition, observed: Observed, inMemory: number, load: Load): number {
   if (isResponsive(observed))
     return condition === 'stalled' && isFull(load) ? inMemory : Number.POSITIVE_INFINITY;
-  return load.unresponsiveBytes > limits.unresponsiveBytes ? inMemory : Math.max(inMemory, mostOf(condition));
+  return load.unresponsiveBytes > limits.unresponsiveBytes
+    ? inMemory
+    : Math.max(inMemory, queuedMaxOf(condition));
 }
 
-/** Returns whether only the reserve is left for webhooks that are responsive. */
+/** Returns whether responsive webhooks have filled the memory, except for what is reserved (`reservedBytes`). */
 export function isFull({ queuedBytes }: Load): boolean {
   return queuedBytes >= limits.queuedBytes;
 }
 
+/** Returns how many deliveries a responsive webhook may have queued, unless it is stalled. */
 function responsiveInMemory(held: Held, load: Load): number {
   const freeBytes = Math.max(0, limits.queuedBytes - load.queuedBytes);
+  // It keeps what it has, but gets no more.
   if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
   if (freeBytes === 0) {
+    // The webhook has nothing queued, so it gets a part of what is reserved for such webhooks.
     const share = (limits.queuedBytes + limits.reservedBytes - load.queuedBytes) * limits.shareFraction;
     return Math.min(limits.windowAtStart, fitting(share, held));
   }
@@ -247,8 +269,8 @@ function responsiveInMemory(held: Held, load: Load): number {
 }
 
 /**
- * Returns how many deliveries a webhook that is not responsive may have in memory. However many such webhooks there
- * are, a new one gets some room, unless its payloads are large.
+ * Returns how many deliveries a webhook that is not responsive may have queued. However many such webhooks there are,
+ * another one still gets some room, unless its payloads are large.
  */
 function unresponsiveInMemory(held: Held, load: Load): number {
   const othersBytes = load.unresponsiveBytes - held.bytes;
@@ -256,6 +278,7 @@ function unresponsiveInMemory(held: Held, load: Load): number {
   const fits = fitting(Math.min(limits.laneUnresponsiveBytes, share), held);
   if (othersBytes >= limits.unresponsiveBytes)
     return Math.min(Math.max(held.queued, limits.windowAtStart), fits);
+  // With nothing in flight, a webhook gets at least one delivery, so that it makes progress.
   return held.occupied === 0 ? Math.max(1, fits) : fits;
 }
 
@@ -265,9 +288,9 @@ function fitting(bytes: number, { usualBytes }: Held): number {
 }
 
 /**
- * Returns how long a failed request keeps its place. This time grows with the number of consecutive failures and with
- * the number of failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose
- * nothing.
+ * Returns how long a failed request keeps its place in the window. This time grows with the number of failures in a
+ * row and with the number of failing webhooks. Together, these get at most about 600 attempts per second, so that they
+ * do not slow down the others.
  */
 function restMsOf({ failuresInARow }: Observed, { failing }: Load): number {
   const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.restLongerEvery);

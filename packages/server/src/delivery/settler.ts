@@ -20,41 +20,43 @@ import {
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
 import { limits } from './limits.js';
 
-/** One outcome to write, and what to record in the same transaction. */
+/** A settlement to write, and what to do in the same transaction. */
 export interface Entry {
   /** The ID under which this node leased the delivery. */
   node: number;
   settlement: Settlement;
-  /** Whether the delivery goes back to the database before its turn, because this node has no room for it. */
+  /** Whether the delivery goes back before its turn, because this node has no room for it or is stopping. */
   isGivenBack?: boolean;
+  /** The event to record, unless the settlement turns out to be written already. */
   event?: ServiceEvent;
-  /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
+  /** The webhook to disable, because its receiver responded with 410. */
   gone?: WebhookKey & { givenUrl: string };
-  /** How many times the database has refused the entry as part of a batch. */
+  /** How many times the database has refused a batch with this entry. */
   refusals?: number;
-  /** Whether the entry is waiting, or has waited, because another transaction locked its webhook. */
+  /** Whether the entry had to wait because another transaction had locked its webhook. */
   wasLocked?: boolean;
 }
 
-/** The effects of written outcomes. */
+/** What a commit of the settler has changed. */
 export interface Written {
-  /** How many outcomes were written. */
-  outcomes: number;
+  /** How many deliveries were written, including those that were not attempted. */
+  settled: number;
   disabled: readonly WebhookKey[];
-  /** The events that the service itself recorded. */
+  /** The recording of the events that resulted, such as `webhook.disabled`. Undefined if there were none. */
   recorded: RecordedBatch | undefined;
 }
 
 export interface SettlerOptions {
   database: Database;
   logger: Logger;
+  /** Returns how many deliveries this node can take from a recording of the settler. */
   room: () => Room;
   onWritten: (written: Written) => void;
-  /** Called when a delivery is given back (1), and when that is written (-1). Until then, it stays in memory. */
+  /** Called when a delivery is about to be given back (1), and when it leaves this node's memory (-1). */
   onGivenBack: (delivery: LeasedDelivery, sign: 1 | -1) => void;
-  /** Called when outcomes of these webhooks have to wait for another transaction, which is taking a long time. */
+  /** Called when another transaction still has these webhooks locked at the second try to write their outcomes. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
-  /** Called when outcomes of these webhooks are written after they had to wait. */
+  /** Called when outcomes that had to wait for a lock on these webhooks have been written. */
   onUnlocked: (webhookIds: ReadonlySet<string>) => void;
 }
 
@@ -63,19 +65,19 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
-  /** Deliveries that are given back. Outcomes are written first: after a crash, their attempts would be repeated. */
+  /** Deliveries to give back. Outcomes are written before them: attempts whose outcomes are lost are repeated. */
   #givenBack: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the timer was set only to write health. Outcomes do not wait for it. */
+  /** Whether `#timer` was set only to write health reports. Outcomes do not wait for such a timer. */
   #isForHealth = false;
-  /** Outcomes of webhooks that another transaction has locked. They wait separately, so as not to delay others. */
+  /** Entries whose webhooks another transaction has locked. They wait separately, so as not to delay others. */
   #locked: Entry[] = [];
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
-  /** How many outcomes are unwritten. Deliveries that are given back do not count: they have no outcome. */
+  /** How many entries are unwritten, apart from deliveries to give back. */
   #outcomes = 0;
-  /** The node ID of the latest entry, for a batch that has only health reports. */
+  /** The node ID of the latest entry. A batch that has only health reports uses it. */
   #node = 0;
 
   constructor(options: SettlerOptions) {
@@ -84,7 +86,7 @@ export class Settler {
 
   /**
    * Returns whether so many outcomes are unwritten that sending must pause: after a crash, their attempts are repeated.
-   * Deliveries that are given back do not count: they have no outcome, and a locked webhook may have thousands of them.
+   * Deliveries to give back have no outcome and do not count. A locked webhook may have thousands of them.
    */
   get isBehind(): boolean {
     return this.#outcomes >= limits.unsettledOutcomes;
@@ -113,7 +115,7 @@ export class Settler {
     this.#flushIn(queue.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
-  /** Resolves when everything is written or, once `deadlineMs` has passed, after one last try. */
+  /** Resolves when everything is written. Once `deadlineMs` has passed, resolves after one last try. */
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
     while (this.#unwritten > 0 || this.#flushing || !this.health.isEmpty) {
@@ -124,14 +126,14 @@ export class Settler {
       const leftMs = deadlineMs - performance.now();
       if (leftMs < 0) return;
       waitMs = continues ? limits.gatherMs : Math.min(waitMs * 2, limits.settleAgainMs, leftMs);
-      // The database may keep refusing an outcome, so pause before the next try.
+      // The database may refuse an outcome again and again, so pause before the next try.
       if (!continues) await new Promise((waited) => setTimeout(waited, waitMs));
     }
   }
 
-  /** Drains the queues, then writes nothing more: what remains is attempted again when the lease has ended. */
+  /** Drains the queues, then writes nothing more. Deliveries that remain are attempted again after the lease ends. */
   async stop(deadlineMs: number): Promise<void> {
-    // The end of the lease gives these back, too.
+    // These need no write: when this node releases its leases, they go back as well.
     for (const entry of this.#givenBack.splice(0)) this.#count(entry, -1);
     await this.drain(deadlineMs);
     this.#isStopped = true;
@@ -144,6 +146,7 @@ export class Settler {
     );
   }
 
+  /** Schedules a flush. Does nothing during a flush, because its end schedules the next one. */
   #flushIn(ms: number, isForHealth = false): void {
     if (this.#flushing) return;
     if (ms === 0 || this.#isForHealth) clearTimeout(this.#timer);
@@ -153,8 +156,8 @@ export class Settler {
   }
 
   /**
-   * Writes the next batch. Returns whether to continue immediately: false if the write failed, or if only health
-   * reports of locked webhooks are left.
+   * Writes the next batch. Returns whether to write another one immediately: false if the write failed, or if nothing
+   * is left but health reports that could not be written.
    */
   #flush(): Promise<boolean> {
     this.#timer = undefined;
@@ -162,41 +165,50 @@ export class Settler {
     const batch = this.#take();
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
-      (unreported) => {
-        // Only these webhooks wait for the transaction that has locked their health rows. If a report of a success were
-        // lost, they could be disabled by mistake.
-        this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
-        const unlocked = batch.filter(({ wasLocked }) => wasLocked);
-        if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
-        this.#flushed(limits.gatherMs);
-        return unreported.size === 0 || this.#entries.length + this.#givenBack.length > 0;
-      },
-      (error: Error) => {
-        this.health.putBack(reports);
-        const named = lockedWebhooks(error);
-        // An entry whose webhook is gone is alone in its batch, and the error does not name the webhook.
-        const webhooks = named && batch[0]?.gone ? webhooksOf(batch) : named;
-        const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
-        if (batch.some(isLocked)) {
-          // Set apart the entries in later batches, too: each of those batches would fail and delay the outcomes of
-          // other webhooks.
-          const entries = [...batch, ...this.#entries];
-          this.#setApart(entries.filter(isLocked));
-          this.#entries = entries.filter((entry) => !isLocked(entry));
-          this.#flushed(limits.gatherMs);
-          return false;
-        }
-        // Nothing is lost: the batch is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        const fields = { reason: error.message };
-        this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
-        this.#putBack(batch, webhooks !== undefined || !isTransient(error));
-        this.#flushed(limits.settleAgainMs);
-        return false;
-      },
+      (unreported) => this.#succeeded(batch, reports, unreported),
+      (error: Error) => this.#failed(batch, reports, error),
     );
     return this.#flushing;
   }
 
+  #succeeded(
+    batch: readonly Entry[],
+    reports: readonly HealthReport[],
+    unreported: ReadonlySet<string>,
+  ): boolean {
+    // Another transaction has locked the health of these webhooks, so write their reports later. If the report of a
+    // success were lost, a webhook could be disabled by mistake.
+    this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
+    const unlocked = batch.filter(({ wasLocked }) => wasLocked);
+    if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
+    this.#flushed(limits.gatherMs);
+    return unreported.size === 0 || this.#entries.length + this.#givenBack.length > 0;
+  }
+
+  #failed(batch: readonly Entry[], reports: readonly HealthReport[], error: Error): false {
+    this.health.putBack(reports);
+    const named = lockedWebhooks(error);
+    // An entry that disables its webhook is alone in its batch. Its error does not name the webhook.
+    const webhooks = named && batch[0]?.gone ? webhooksOf(batch) : named;
+    const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
+    if (batch.some(isLocked)) {
+      // Also set apart the other entries of these webhooks. Each later batch with one of them would fail and delay the
+      // outcomes of other webhooks.
+      const entries = [...batch, ...this.#entries];
+      this.#setApart(entries.filter(isLocked));
+      this.#entries = entries.filter((entry) => !isLocked(entry));
+      this.#flushed(limits.gatherMs);
+      return false;
+    }
+    // No delivery is lost: if the lease ends before the batch is written, other nodes repeat the attempts.
+    const fields = { reason: error.message };
+    this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
+    this.#putBack(batch, webhooks !== undefined || !isTransient(error));
+    this.#flushed(limits.settleAgainMs);
+    return false;
+  }
+
+  /** Schedules the next flush, if there is anything left to write. */
   #flushed(againMs: number): void {
     this.#flushing = undefined;
     const waiting = this.#entries.length + this.#givenBack.length;
@@ -205,7 +217,7 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs, true);
   }
 
-  /** Keeps the outcomes of locked webhooks until the next try. Most changes to a webhook are committed by then. */
+  /** Keeps entries of locked webhooks until the next try. By then, most changes to a webhook are committed. */
   #setApart(entries: readonly Entry[]): void {
     const webhooks = webhooksOf(entries.filter(({ wasLocked }) => wasLocked));
     if (webhooks.size > 0) {
@@ -228,8 +240,8 @@ export class Settler {
   }
 
   /**
-   * Takes the next batch of entries with the same node ID. Entries that disable a webhook or were refused twice are
-   * taken alone.
+   * Takes the next batch. All its entries have the same node ID. Deliveries to give back are taken when no outcomes are
+   * left. An entry that disables a webhook or was refused twice gets a batch of its own.
    */
   #take(): Entry[] {
     if (this.#entries.length === 0) this.#entries = this.#givenBack.splice(0, limits.settleOutcomes);
@@ -241,8 +253,9 @@ export class Settler {
   }
 
   /**
-   * Puts a batch back at the front, or at the back if the database refuses it even as a single entry. A batch that
-   * failed because of a problem with the database, such as a full disk, stays together.
+   * Puts a batch that could not be written back at the front of the queue. If the database refused the batch
+   * (`isRefused`), a single entry may be the cause. So after two refusals, each entry is written alone. After the
+   * third, it goes to the back. If the database itself had a problem, such as a full disk, the batch stays together.
    */
   #putBack(batch: readonly Entry[], isRefused: boolean): void {
     if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
@@ -250,7 +263,7 @@ export class Settler {
     else this.#entries.unshift(...batch);
   }
 
-  /** Writes outcomes and health. Returns the webhooks whose health rows were locked and therefore not updated. */
+  /** Writes a batch and health reports. Returns the webhooks whose health was locked and therefore not written. */
   async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<ReadonlySet<string>> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);
@@ -266,7 +279,7 @@ export class Settler {
     return unreported;
   }
 
-  /** Writes outcomes and health, disables webhooks that are gone, and records the resulting events. */
+  /** Writes a batch and health reports, disables the webhooks named in `gone`, and records the resulting events. */
   async #settle(
     client: Queryable,
     batch: readonly Entry[],
@@ -292,10 +305,10 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { outcomes: batch.length, disabled, recorded, ...health };
+    return { settled: batch.length, disabled, recorded, ...health };
   }
 
-  /** Disables a webhook whose attempts have all failed for days. */
+  /** Disables a webhook if all its attempts have failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, room, onWritten } = this.#options;
     if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, webhook.now_ms)) return;
@@ -305,7 +318,7 @@ export class Settler {
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
-      if (recorded) onWritten({ outcomes: 0, disabled: [webhook], recorded });
+      if (recorded) onWritten({ settled: 0, disabled: [webhook], recorded });
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }
@@ -322,6 +335,7 @@ function webhooksOf(entries: readonly Entry[]): ReadonlySet<string> {
   return new Set(entries.map(({ settlement }) => settlement.delivery.webhook_id));
 }
 
+/** Returns whether an entry gets a batch of its own. */
 function isAlone({ gone, refusals = 0 }: Entry): boolean {
   return gone !== undefined || refusals > 1;
 }

@@ -233,7 +233,7 @@ describe('the settler', () => {
       const sizes: number[] = [];
       const { database, node, settler } = await withSettler({
         logger: pino({}, { write: (line) => void failures.push(line) }),
-        onWritten: ({ outcomes }) => void sizes.push(outcomes),
+        onWritten: ({ settled }) => void sizes.push(settled),
       });
       const { leased } = await recordFor(database, node, 10);
       // The kernel's own error: no byte fits on this device.
