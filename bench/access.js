@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 /**
- * Makes an access token for each organization, as a copy of one that the service made: whatever columns the table has,
- * they are those of a token that works. Returns pairs of organization and token.
+ * Creates an access token for each organization by copying one that the service created. This way, every column has a
+ * valid value, whatever columns the table has. Returns pairs of organization and token.
  */
 export async function addTokens(database, organizations) {
   const made = organizations.map((name, index) => {

@@ -6,7 +6,7 @@ import { startServer } from './server.js';
 import { settled, written } from './store.js';
 
 const webhooks = 1_200;
-/** They take turns in short rounds, so that changes in the speed of the machine affect all alike. */
+/** The forms take turns in short rounds, so that changes in the speed of the machine affect all of them equally. */
 const rounds = 7;
 const perRound = 12_000;
 const warmUps = 1;
@@ -14,7 +14,7 @@ const countedRounds = 3;
 const batch = 100;
 const producers = 8;
 
-/** Who the events are for: the organization and workspace of the event with this number. */
+/** By the name of each form: a function that returns the organization and workspace of the event with this number. */
 const forms = {
   'one busy webhook': () => ({ organization_id: 'ORG-busy', workspace_id: 'WS-0' }),
   '12 organizations with 100 webhooks each': (number) => ({
@@ -28,7 +28,7 @@ const forms = {
 };
 const [busy] = Object.keys(forms);
 
-/** Many webhooks with little to do each, against one that has it all. */
+/** Compares many webhooks that have little to do with one that has everything to do. */
 export async function benchBreadth(print) {
   const receiver = await startReceiver();
   const server = await startServer();
@@ -62,7 +62,7 @@ export async function benchBreadth(print) {
   }
 }
 
-/** One webhook for each organization and workspace that a form names. */
+/** Creates one webhook for each organization and workspace that a form returns. */
 async function createWebhooks(server, url) {
   const scopes = new Map();
   for (const form of Object.values(forms))

@@ -10,7 +10,7 @@ const names = {
   storedBytes: 'disk, indexes included',
 };
 
-/** The unit costs that `npm run capacity` computes with; --save keeps them for it. */
+/** Measures the unit costs that `npm run capacity` uses. With `--save`, stores them. */
 export async function benchCapacity(print, { save }) {
   const unit = await measureUnitCosts();
   for (const [figure, { event, eventKb, delivery, deliveryKb, request }] of Object.entries(unit.costs)) {

@@ -10,7 +10,7 @@ import { startServer } from './server.js';
 import { settled } from './store.js';
 
 const askEveryMs = 200;
-/** Where the events of each type go. */
+/** The receiver's path for each event type. */
 const paths = { 'agent.run.completed': '/ok', 'invoice.paid': '/timed', 'task.created': '/flaky' };
 
 /** Starts Posthorn with a webhook for each type. */

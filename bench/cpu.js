@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** What /proc counts in. */
+/** The length of a clock tick in /proc, in milliseconds. */
 const tickMs = 10;
 
-/** Milliseconds of CPU that processes have used so far, added up. */
+/** Returns how many milliseconds of CPU time the processes have used so far, in total. */
 export async function cpuMsOf(...pids) {
   let ms = 0;
   for (const pid of pids) ms += await cpuMsOfProcess(pid);
@@ -14,7 +14,7 @@ export async function cpuMsOfProcess(pid) {
   return (await usageOf(pid)).ms;
 }
 
-/** Of a process and its children, those that have ended included. */
+/** Returns the CPU time of a process and its children, including those that have ended. */
 export async function cpuMsOfFamily(parent) {
   let ms = 0;
   for (const name of await readdir('/proc')) {

@@ -12,14 +12,14 @@ import { cpuMsOfFamily } from './cpu.js';
 
 const name = 'posthorn';
 
-/** Starts a PostgreSQL with the programs and the settings of the embedded one, for services that are given a database. */
+/** Starts a PostgreSQL with the programs and settings of the embedded one, for services that do not start their own. */
 export async function startDatabase() {
   const place = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
-  // PostgreSQL runs as another user if we are root, and has to get there.
+  // If we are root, PostgreSQL runs as another user, which must be able to enter the directory.
   await chmod(place, 0o711);
   const cluster = await openCluster(place);
   const server = await startServer(cluster);
-  // A bench that fails leaves no database behind.
+  // Stops the database even if a benchmark fails.
   const end = () => process.kill(server.pid, 'SIGINT');
   process.once('exit', end);
   const { host, user } = connectionTo(cluster, server);

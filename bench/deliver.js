@@ -8,11 +8,13 @@ import { startReceiver } from './receivers.js';
 import { startServer } from './server.js';
 import { settled, waitingIn, written } from './store.js';
 
-/** Raw requests and events take turns in short rounds: changes in the speed of the machine affect both alike. */
+/**
+ * Raw requests and events take turns in short rounds, so that changes in the speed of the machine affect both equally.
+ */
 const rounds = 13;
 const perRound = 10_000;
 const warmUps = 2;
-/** More than a node keeps in memory, by far. */
+/** Far more than a node keeps in memory. */
 const overloadRounds = 3;
 const overloadEvents = 60_000;
 const batch = 100;
@@ -20,7 +22,7 @@ const producers = 8;
 const latencyEvents = 3_000;
 const latencyPerSecond = 300;
 
-/** End to end and durable with one webhook, against what raw undici does to the same receiver. */
+/** Compares durable end-to-end delivery to one webhook with raw undici requests to the same receiver. */
 export async function benchDeliver(print) {
   const receiver = await startReceiver();
   const server = await startServer();
@@ -87,7 +89,7 @@ export async function benchDeliver(print) {
 
 const fixed = (ratio) => ratio.toFixed(2);
 
-/** Producers that are ahead of the deliveries for seconds: most of it waits in the database. */
+/** Measures producers that are seconds ahead of the deliveries, so that most deliveries wait in the database. */
 export async function benchOverload(print) {
   const receiver = await startReceiver();
   const server = await startServer();
@@ -127,7 +129,7 @@ export async function benchOverload(print) {
   }
 }
 
-/** One round: raw requests, then as many events. */
+/** Runs one round: raw requests, then as many events. */
 async function turn(server, receiver, pool, count) {
   const cpu = async () => ({ ...(await server.cpuMs()), around: await cpuMsOf(process.pid, receiver.pid) });
   const bodies = Array.from({ length: count / batch }, () =>
@@ -185,7 +187,10 @@ async function endToEnd(server, receiver, bodies, count) {
   return { perSecond: (count * 1000) / (performance.now() - startedMs), waiting };
 }
 
-/** Measures from the time in the event, taken before its commit, to its arrival; one event per request. */
+/**
+ * Measures the delay from the time in an event, which is taken before the commit, to the arrival of the event. Each
+ * request has one event.
+ */
 export async function benchLatency(print) {
   const receiver = await startReceiver();
   const server = await startServer();

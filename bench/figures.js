@@ -7,7 +7,7 @@ export function percentile(values, fraction) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))];
 }
 
-/** The p50 and p99 of delays in milliseconds, for a line of figures. */
+/** Returns the p50 and p99 of delays in milliseconds, as text for a line of figures. */
 export const p50AndP99 = (delays) =>
   delays.length === 0
     ? 'none'

@@ -28,7 +28,10 @@ export async function startFleet(count, args = []) {
       for (const node of nodes) service += await node.cpuMs();
       return { service, database: await database.cpuMs() };
     },
-    /** Compares what was acknowledged with what arrived and with what the API lists, each event once. */
+    /**
+     * Compares the events that were acknowledged with those that arrived and those that the API lists. Counts each
+     * event once.
+     */
     async ledger() {
       const listed = await listAll(nodes.at(-1).api, token);
       const arrived = new Set(await receiver.kept());

@@ -3,7 +3,7 @@ import { startFleet } from './fleet.js';
 import { makeEvent, spread } from './load.js';
 import { progress } from './progress.js';
 
-/** All take turns in short rounds, so that changes in the speed of the machine affect all alike. */
+/** The fleets take turns in short rounds, so that changes in the speed of the machine affect all of them equally. */
 const rounds = 4;
 /**
  * Every process compiles its code for itself: the first 5,000 requests take three times the CPU of later ones. So each
@@ -13,7 +13,7 @@ const warmUpEvents = 10_000;
 const inBatches = { perRound: 10_000, batch: 100, producers: 8 };
 const oneByOne = { perRound: 5_000, batch: 1, producers: 64 };
 
-/** One machine with 1, 2 and 4 processes on one PostgreSQL: what they cost, and that nothing is lost. */
+/** Measures what 1, 2 and 4 processes on one machine and one PostgreSQL cost, and whether anything is lost. */
 export function benchProcesses(print) {
   return compare(print, {
     fleets: {
@@ -25,7 +25,7 @@ export function benchProcesses(print) {
   });
 }
 
-/** 1, 2 and 3 nodes on one PostgreSQL: events that one of them records are delivered by all. */
+/** Measures 1, 2 and 3 nodes on one PostgreSQL. All nodes deliver the events that one of them records. */
 export function benchNodes(print) {
   return compare(print, {
     fleets: {

@@ -4,12 +4,12 @@ import { hasColumn } from './store.js';
 
 const dayMs = 86_400_000;
 
-/** How many different values each filter finds: every one of them has more than a page, also among 200,000 events. */
+/** How many different values each filter has. Each value fills more than a page, even among 200,000 events. */
 const kinds = { workspaces: 50, types: 23, subjectTypes: 8, subjects: 2_000, actors: 97 };
 
 /**
- * Writes `count` events of the past `days` straight into the partitions, four fifths of them of one organization. A day's
- * indexes are made after it is filled, which takes a fraction of the time.
+ * Writes `count` events of the past `days` straight into the partitions, four fifths of them for one organization.
+ * Creates the indexes of a day's partition after filling it, which takes a fraction of the time.
  */
 export async function loadHistory(database, count, days) {
   const perDay = Math.ceil(count / days);

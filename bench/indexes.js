@@ -26,7 +26,7 @@ const insertEvents = `
 const byType =
   'create index deliveries_by_type on posthorn.deliveries (organization_id, webhook_id, event_type, created_at)';
 
-/** Measures what the indexes for rare queries cost per inserted row, with and without them in turns. */
+/** Measures what the indexes for rare queries cost per inserted row, by inserting with and without them in turn. */
 export async function benchIndexes(print) {
   const server = await startServer();
   const { database } = server;

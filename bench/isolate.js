@@ -6,16 +6,19 @@ import { startServer } from './server.js';
 
 /** The speed of the machine varies, so the median of several rounds counts. */
 const rounds = 7;
-/** Until the code is compiled; a process that is slow by itself would make the others look harmless. */
+/**
+ * Rounds until the code is compiled. A process that is still slow by itself would make the other webhooks look
+ * harmless.
+ */
 const warmUps = 4;
-/** Until what the recording of the backlog set off is over. */
+/** Rounds until everything that recording the backlog has caused is over. */
 const settlingIn = 1;
 const perRound = 1_000;
 const perSecond = 200;
 const backlog = 100_000;
 const hanging = 5;
 
-/** A healthy webhook alone, then alongside hanging ones and a dead one with a backlog of 100,000. */
+/** Measures a healthy webhook alone, then alongside hanging ones and a dead one with a backlog of 100,000. */
 export async function benchIsolation(print) {
   const receiver = await startReceiver();
   const others = await startReceiver();
@@ -44,7 +47,7 @@ export async function benchIsolation(print) {
   }
 }
 
-/** The p99 of each round. */
+/** Returns the p99 of each round. */
 async function inRounds(count, server, receiver, fields) {
   const p99s = [];
   for (let round = 0; round < count; round += 1) {

@@ -15,7 +15,7 @@ export function makeEvent(fields = {}) {
   };
 }
 
-/** Calls `work` `count` times, `width` at once. */
+/** Calls `work` `count` times, with up to `width` calls at once. */
 export async function spread(count, width, work) {
   let next = 0;
   await Promise.all(

@@ -1,12 +1,12 @@
 import { cpus, platform, release, totalmem } from 'node:os';
 
-/** What figures were measured on. */
+/** Returns a description of the machine and the PostgreSQL that figures were measured on. */
 export async function describeMachine(database) {
   const { rows } = await database.query('show server_version');
   return { ...hostMachine(), postgresql: `PostgreSQL ${rows[0].server_version}` };
 }
 
-/** The same without the database. */
+/** Returns a description of the machine. */
 export function hostMachine() {
   return {
     cpu: cpus()[0].model.trim(),

@@ -14,7 +14,10 @@ const historyDays = 14;
 const perSecond = 50;
 const recordMs = 2_000;
 
-/** Moves an organization to another cell while a producer records into it: how fast, and how long it was stopped. */
+/**
+ * Measures how fast an organization moves to another cell while a producer records events for it, and how long the
+ * organization is stopped.
+ */
 export async function benchMove(print, { long }) {
   const count = long ? 500_000 : 50_000;
   const receiver = await startReceiver();
@@ -70,7 +73,7 @@ async function startCell(name) {
   return { database, node: await startNode(database.url, [], { POSTHORN_CELL: name }) };
 }
 
-/** CPU of each cell's database. */
+/** Returns the CPU time of each cell's database. */
 const cpuOf = async ({ east, west }) => ({
   east: await east.database.cpuMs(),
   west: await west.database.cpuMs(),

@@ -53,7 +53,7 @@ export async function startNode(databaseUrl, args = [], env = {}) {
   return {
     api,
     platformUrl,
-    /** Records events, given as JSON, and returns their ids. */
+    /** Records events, given as JSON, and returns their IDs. */
     record: async (body) => JSON.parse(await call('POST', '/platform/events', body)).data.map(({ id }) => id),
     async createToken(organization) {
       const body = JSON.stringify({ organization_id: organization });
@@ -67,7 +67,7 @@ export async function startNode(databaseUrl, args = [], env = {}) {
       );
       return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
     },
-    /** Of the process, and of those that it runs below it. */
+    /** Returns the CPU time of the process and its children. */
     cpuMs: () => cpuMsOfFamily(child.pid),
     async stop() {
       process.off('exit', end);

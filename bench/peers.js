@@ -11,7 +11,9 @@ import { hasRedis } from './redis.js';
 import { writtenIn } from './written.js';
 
 const folder = fileURLToPath(new URL('./peers', import.meta.url));
-/** All take turns in short rounds, so that changes in the speed of the machine affect all alike. */
+/**
+ * The contenders take turns in short rounds, so that changes in the speed of the machine affect all of them equally.
+ */
 const rounds = 4;
 const forms = {
   'batches of 100': { perRound: 4_000, batch: 100, producers: 8 },
@@ -32,9 +34,9 @@ const contenders = {
 };
 
 /**
- * The same job with Posthorn and with the job queues that a TypeScript team would pick instead: take an event, keep it,
- * send it signed, attempt it again if that fails, and log the attempts. docs/performance.md says what each does and does
- * not do. Returns null if the queues cannot be installed: there is nothing to keep then.
+ * Compares Posthorn with the job queues that a TypeScript team would pick instead. All do the same job: accept an
+ * event, store it, send it signed, retry if that fails, and log the attempts. docs/performance.md says what each does
+ * and does not do. Returns null if the queues cannot be installed: then there are no results to save.
  */
 export async function benchPeers(print) {
   if (!install(print)) return null;
@@ -81,13 +83,16 @@ function install(print) {
   return false;
 }
 
-/** npm leaves a copy of the lock file behind: it is as old as the last installation. */
+/**
+ * Returns whether the installed queues are those of the lock file. npm leaves a copy of that file behind, which is as
+ * old as the last installation.
+ */
 function isInstalled() {
   const ageOf = (file) => statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   return ageOf('node_modules/.package-lock.json') > ageOf('package-lock.json');
 }
 
-/** Every tenth request fails once: all events must arrive all the same. */
+/** Lets every tenth request fail once, and waits until all events have arrived nevertheless. */
 async function retries(running, receiver, count) {
   for (const [name, contender] of running) {
     progress(`${name}: retries`);
@@ -102,7 +107,9 @@ async function retries(running, receiver, count) {
   }
 }
 
-/** Measures both forms in rounds. PostgreSQL publishes its figures seconds later, so they are read between the forms. */
+/**
+ * Measures both forms in rounds. PostgreSQL publishes its figures seconds later, so they are read between the forms.
+ */
 async function measure(running, receiver, figures, count) {
   const take = async (name, form, what) => {
     progress(`${form}: ${name}, ${what}`);
@@ -157,7 +164,10 @@ async function turn(contender, receiver, { perRound, batch, producers }) {
   return { perSecond, serviceUs: each('service'), storesUs: each('stores') };
 }
 
-/** Measures from the time in the event, taken before its commit, to its arrival; one event per request. */
+/**
+ * Measures the delay from the time in an event, which is taken before the commit, to the arrival of the event. Each
+ * request has one event.
+ */
 async function latencies(running, receiver, figures, count) {
   const delays = new Map([...running.keys()].map((name) => [name, []]));
   for (let round = -1; round < latencyRounds; round += 1) {
@@ -190,7 +200,7 @@ async function paced(contender) {
   await Promise.all(records);
 }
 
-/** Nothing is fast that is not logged. */
+/** Throws if not every delivery was logged, because skipping the log would make a contender look fast. */
 async function checkLog(name, contender, sent) {
   const logged = await contender.logged();
   if (logged !== null && logged !== sent)

@@ -3,7 +3,7 @@ import { barChart } from './plot.js';
 const count = (value) => Math.round(value).toLocaleString('en');
 const formsOf = (figures) => Object.keys(Object.values(figures)[0]).filter((form) => form.includes(' '));
 
-/** The plots of each bench: a file name, and what draws it from the results that were kept. */
+/** The plots of each benchmark: the name of a file, and the function that draws it from the saved results. */
 export const plots = {
   deliver: { 'deliver.svg': drawDeliver },
   read: { 'read.svg': drawRead },
@@ -16,7 +16,7 @@ export const plots = {
   nodes: { 'nodes.svg': drawGrowth('1, 2 and 3 nodes on one PostgreSQL') },
 };
 
-/** The number that a line of figures starts with. */
+/** Returns the number at the start of a figure, by the name of its line. */
 function figureOf(lines, what) {
   const line = lines.find(([name]) => name.trim() === what);
   return line === undefined ? 0 : Number.parseFloat(line[1]);
@@ -96,7 +96,7 @@ function drawGrowth(title) {
   };
 }
 
-/** Cores for every load of the capacity table. */
+/** Draws the cores that every load of the capacity table needs. */
 export function drawCapacity(plans) {
   const rates = [...new Set(plans.map(({ load }) => load.eventsPerSecond))];
   const groups = rates.map((rate) => ({

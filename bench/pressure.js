@@ -14,7 +14,7 @@ const largeBytes = 100_000;
 const flakyEvents = 60_000;
 const memoryAim = 'aim: at most 250';
 
-/** One event for many webhooks, recorded faster than it can be sent. */
+/** Measures events that each go to many webhooks, recorded faster than they can be sent. */
 export async function benchFanout(print) {
   const receiver = await startReceiver();
   const server = await startServer();
@@ -46,7 +46,7 @@ async function deliverAll(server, receiver, events) {
   return perSecond;
 }
 
-/** Large payloads, recorded faster than they can be sent. */
+/** Measures large payloads, recorded faster than they can be sent. */
 export async function benchLarge(print) {
   const receiver = await startReceiver();
   const server = await startServer();
@@ -69,7 +69,7 @@ export async function benchLarge(print) {
   }
 }
 
-/** Every tenth delivery fails once, while producers are ahead: how late its second attempt comes. */
+/** Measures how late second attempts are if every tenth delivery fails once while producers are ahead. */
 export async function benchFlaky(print) {
   const receiver = await startReceiver();
   const server = await startServer({ POSTHORN_RETRY_SCHEDULE: '1s,1s,1s,1s' });

@@ -1,7 +1,7 @@
 const lineEveryMs = 5_000;
 let shownMs = performance.now();
 
-/** Shows on stderr what a bench is at: in place on a terminal, elsewhere a line every few seconds. */
+/** Shows on stderr what a benchmark is doing: in place on a terminal, and as a line every few seconds elsewhere. */
 export function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K  … ${text}`);
   else if (performance.now() - shownMs >= lineEveryMs) {

@@ -8,15 +8,15 @@ import { startServer } from './server.js';
 
 const short = { events: 200_000, days: 4 };
 const long = { events: 5_000_000, days: 25 };
-/** All requests take turns in short rounds, so that changes in the speed of the machine affect all alike. */
+/** The requests take turns in short rounds, so that changes in the speed of the machine affect all of them equally. */
 const rounds = 9;
 const roundMs = 400;
 const connections = 4;
 const deepPage = 1_000;
-/** What a vacuum leaves to be written must not be counted with the first rounds. */
+/** How long to wait until what the vacuum has changed is written, so that this does not slow down the first rounds. */
 const calmMs = 2_000;
 
-/** Pages of the event stream: their size, every filter, the order, and a place far down. */
+/** Measures pages of the event stream: by size, with every filter, in ascending order, and far down. */
 export async function benchRead(print, options) {
   const { events, days } = options.long ? long : short;
   const server = await startServer();
@@ -70,7 +70,7 @@ async function readPage(pool, token, query, encoding = 'identity') {
   return bytes;
 }
 
-/** Walks so many pages and returns the cursor of the last. */
+/** Reads this many pages and returns the cursor of the last one. */
 async function cursorAfter(read, pages) {
   let cursor;
   for (let page = 1; page <= pages; page += 1) {

@@ -1,8 +1,8 @@
-// A webhook receiver in a process of its own. It responds 200 to everything on `/ok`, after three seconds on `/slow`,
-// after so many milliseconds on `/after/<ms>`, on `/flaky` at the second time to every tenth, and on `/fickle` until it
-// gets the message to hang there. On `/kept` it also keeps the id of every event. It hangs on `/hang` and responds 500
-// on `/fail` (but verifies everywhere). It keeps how long the events on `/timed` and `/after` took to arrive, and
-// reports what it saw on request.
+// A webhook receiver in its own process. Every path accepts verifications. Deliveries get 200 immediately on `/ok`,
+// after three seconds on `/slow`, and after a number of milliseconds on `/after/<ms>`. `/fail` responds with 500.
+// `/flaky` responds with 500 to every tenth event, and with 200 to its second attempt. `/hang` never responds, and
+// `/fickle` responds with 200 until a message makes it hang. On `/kept`, the receiver also stores the ID of every
+// event. It stores how long events on `/timed` and `/after` took to arrive, and reports on request what it received.
 import { createServer } from 'node:http';
 
 let received = 0;
@@ -46,7 +46,10 @@ const server = createServer((request, response) => {
   });
 });
 
-/** Every tenth is failed once; how long its second attempt took to come is kept. */
+/**
+ * Returns whether to fail this request: the first one of every tenth event. Stores how long the second one took to
+ * arrive.
+ */
 function isFailed(id, nowMs) {
   const atMs = failedAt.get(id);
   if (atMs !== undefined) {
@@ -73,5 +76,5 @@ process.on('message', ({ expect, report, hang, keep }) => {
   if (report) process.send({ received, delays: delays.map((ms) => Math.round(ms * 10) / 10) });
 });
 
-// Whoever started it is gone.
+// The process that started this one has ended.
 process.on('disconnect', () => process.exit());

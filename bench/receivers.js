@@ -16,7 +16,7 @@ export async function startReceiver() {
   return {
     url: `http://127.0.0.1:${port}`,
     pid: child.pid,
-    /** Starts counting again; resolves to a promise for the moment `count` requests have arrived. */
+    /** Starts counting again. `arrived` resolves when `count` requests have arrived. */
     async expect(count) {
       const ready = message('ready');
       child.send({ expect: count });
@@ -28,13 +28,13 @@ export async function startReceiver() {
       child.send({ report: true });
       return report;
     },
-    /** Returns the ids of the events that arrived on `/kept`, each once. */
+    /** Returns the IDs of the events that arrived on `/kept`, each once. */
     async kept() {
       const kept = message('kept');
       child.send({ keep: true });
       return (await kept).kept;
     },
-    /** From now on `/fickle` hangs. */
+    /** Makes `/fickle` hang from now on. */
     hang: () => child.send({ hang: true }),
     stop: () => child.kill(),
   };

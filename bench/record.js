@@ -4,7 +4,7 @@ import { startServer } from './server.js';
 const total = 100_000;
 const batch = 100;
 
-/** Recording through the platform listener with no webhook. */
+/** Measures recording through the platform listener without webhooks. */
 export async function benchRecord(print) {
   const server = await startServer();
   try {

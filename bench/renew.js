@@ -59,7 +59,7 @@ function shown(name, result) {
   ].join('\n\n');
 }
 
-/** Replaces what stands between the comments of that name. */
+/** Replaces the text between the two comments with this name. */
 function renew(name, content) {
   const [start, end] = [`<!-- ${name}: printed by npm run plots -->`, `<!-- end of ${name} -->`];
   const [from, to] = [text.indexOf(start), text.indexOf(end)];

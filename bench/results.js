@@ -4,7 +4,7 @@ import { hostMachine } from './machine.js';
 
 const folder = new URL('./results/', import.meta.url);
 
-/** Keeps what a bench printed, and its figures if it returned any. */
+/** Saves what a benchmark printed, and its figures if it returned any. */
 export function saveResult(name, { seconds, loadBefore, lines, figures }) {
   mkdirSync(folder, { recursive: true });
   const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout?.trim();
@@ -21,7 +21,7 @@ export function saveResult(name, { seconds, loadBefore, lines, figures }) {
   writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(result, null, 2)}\n`);
 }
 
-/** Returns the results that were kept, by the name of their bench. */
+/** Returns the saved results, by the name of their benchmark. */
 export function savedResults() {
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(folder).filter((file) => file.endsWith('.json'));
@@ -30,6 +30,6 @@ export function savedResults() {
   );
 }
 
-/** A line of figures as the terminal shows it. */
+/** Returns a line of figures as the terminal shows it. */
 export const lineOf = ([what, figure, aim]) =>
   `  ${what.padEnd(56)}${String(figure).padStart(18)}   ${aim}`.trimEnd();

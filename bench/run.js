@@ -50,7 +50,8 @@ if (unknown) {
   process.exit(2);
 }
 
-// A bench that is stopped leaves no server behind: what it started ends when this process exits.
+// Exits, so that a benchmark that is interrupted leaves no server behind: everything that it started ends when this
+// process exits.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 for (const [name, bench] of Object.entries(benches)) {

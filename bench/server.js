@@ -16,10 +16,10 @@ const { POSTHORN_BENCH_ENTRY: other, ...environment } = process.env;
 const entry = other ? resolve(other) : own;
 const pollMs = 20;
 
-/** Starts a server process on an embedded database of its own; returns what it takes to talk to it. */
+/** Starts a server process on its own embedded database. Returns what is needed to use it. */
 export async function startServer(env = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
-  // PostgreSQL runs as another user if we are root, and has to get there.
+  // If we are root, PostgreSQL runs as another user, which must be able to enter the directory.
   await chmod(dataDir, 0o711);
   const [port, platformPort] = [await freePort(), await freePort()];
   const child = spawn(process.execPath, [entry, 'serve', '--allow-loopback'], {
@@ -36,7 +36,7 @@ export async function startServer(env = {}) {
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  // A bench that fails leaves no server behind, nor the database of one.
+  // Stops the server and its database even if a benchmark fails.
   process.once('exit', () => child.kill('SIGTERM'));
   const api = `http://127.0.0.1:${port}`;
   const platformUrl = `http://127.0.0.1:${platformPort}`;
@@ -52,7 +52,7 @@ export async function startServer(env = {}) {
     pid: child.pid,
     database,
     token,
-    /** Records events, or their JSON if making that should not count. */
+    /** Records events. They can be given as JSON, so that creating it is not measured. */
     async record(events) {
       const { statusCode, body } = await platform.request({
         path: '/platform/events',
@@ -82,7 +82,7 @@ export async function startServer(env = {}) {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
       return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
     },
-    /** Milliseconds of CPU that the server process and PostgreSQL have used so far. */
+    /** Returns how many milliseconds of CPU time the server process and PostgreSQL have used so far. */
     async cpuMs() {
       return { server: await cpuMsOfProcess(child.pid), database: await cpuMsOfFamily(postmaster) };
     },
@@ -96,7 +96,7 @@ export async function startServer(env = {}) {
   };
 }
 
-/** Waits until the demo events can be read, the last thing of a start; returns the token for them. */
+/** Waits until the demo events can be read, which is the last step of startup. Returns the token that can read them. */
 async function ready(child, api, tokenFile) {
   child.once('exit', (code) => {
     if (code !== 0) throw new Error(`the server ended with exit code ${code}`);

@@ -10,7 +10,7 @@ const rounds = 7;
 const perRound = 10_000;
 const warmUps = 2;
 
-/** One event per request from many connections, one webhook, end to end. */
+/** Measures one event per request from many connections, end to end with one webhook. */
 export async function benchSingle(print) {
   const receiver = await startReceiver();
   const server = await startServer();

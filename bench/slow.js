@@ -10,16 +10,16 @@ const slowSeconds = 20;
 const healthyPerSecond = 100;
 const fickleWebhooks = 30;
 const fickleEvents = 2_000;
-/** What one receiver takes for a request, at a rate that it could take with enough requests at once. */
+/** How long a receiver takes for a request. It could keep up with the rate if enough requests were sent at once. */
 const ownTimesMs = [50, 300, 1_000];
 const slowPerSecond = 300;
-/** Until as many requests are sent at once as it takes; only what arrives after that counts. */
+/** How long it may take until enough requests are sent at once. Only what arrives after that counts. */
 const leadInSeconds = 10;
 const pacedSeconds = 20;
 const drainMsMax = 30_000;
 const memoryAim = 'aim: at most 250';
 
-/** A healthy webhook alongside slow ones that cannot keep up, then slow ones that could. */
+/** Measures a healthy webhook alongside slow ones that cannot keep up, then alongside slow ones that could. */
 export async function benchSlow(print) {
   await alongsideHealthy((server, others, healthy) => alongsideMany(print, server, others, healthy));
   for (const ownMs of ownTimesMs)
@@ -28,7 +28,10 @@ export async function benchSlow(print) {
     );
 }
 
-/** A healthy webhook alone, then alongside many that take seconds to respond and whose producers are ahead of them. */
+/**
+ * Measures a healthy webhook alone, then alongside many that take seconds to respond and whose producers are ahead of
+ * them.
+ */
 async function alongsideMany(print, server, others, healthy) {
   progress('a healthy webhook alone');
   const alone = await healthy(slowSeconds);
@@ -52,7 +55,7 @@ async function alongsideMany(print, server, others, healthy) {
   print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
 }
 
-/** One slow webhook at a rate it could take: does it keep up, and what does a fast one alongside it notice? */
+/** Measures whether a slow webhook keeps up with a rate that it could handle, and how much it slows down a fast one. */
 async function alongsidePaced(print, ownMs, server, others, healthy) {
   const name = `a receiver that takes ${ownMs} ms`;
   progress(`a healthy webhook alone, before ${name}`);
@@ -75,7 +78,7 @@ async function alongsidePaced(print, ownMs, server, others, healthy) {
   print('  a fast webhook alongside it, p50 and p99', p50AndP99(alongside), 'aim: p99 at most 2 x alone');
 }
 
-/** A healthy webhook in the moment in which many others that have responded all begin to hang. */
+/** Measures a healthy webhook at the moment when many others, which have responded so far, all begin to hang. */
 export function benchStall(print) {
   return alongsideHealthy(async (server, others, healthy) => {
     for (let index = 0; index < fickleWebhooks; index += 1) {
@@ -94,7 +97,10 @@ export function benchStall(print) {
   });
 }
 
-/** Starts a server with a healthy webhook that was sent to, and a receiver for others; hands both to `work`. */
+/**
+ * Starts a server with a healthy webhook that has already received events, and a receiver for the others. Passes both
+ * to `work`.
+ */
 async function alongsideHealthy(work) {
   const receiver = await startReceiver();
   const others = await startReceiver();

@@ -4,7 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 const publishedMs = 11_000;
 const askEveryMs = 200;
 
-/** Tables of deliveries that have not ended, as far as they exist: two checkouts may differ in them. */
+/**
+ * Tables of deliveries that have not ended. Only those that exist are read, because another checkout may have others.
+ */
 const openTables = ['bundles', 'handoffs', 'backlog'];
 const waitingTables = ['bundles', 'backlog'];
 

@@ -13,7 +13,7 @@ import { fitCosts, terms, worstError } from './model.js';
 const rounds = 3;
 const deliveriesPerRound = 6_000;
 const idleMs = 10_000;
-/** Which webhooks get an event is settled by its type: this many. */
+/** Event types, by the number of webhooks that get them. */
 const typesOf = { 0: 'user.invited', 1: 'agent.run.completed', 4: 'invoice.paid' };
 const [smallKb, largeKb] = [0.1, 4];
 
@@ -103,7 +103,7 @@ async function turn(server, receiver, load) {
   return { serverUs: each('server'), databaseUs: each('database') };
 }
 
-/** Random text, so that PostgreSQL cannot compress it: real payloads take less room. */
+/** Returns an event with random text, which PostgreSQL cannot compress. Real payloads take less space. */
 function eventOf({ fanOut, payloadKb }) {
   const event = makeEvent({ type: typesOf[fanOut] });
   const bytes = payloadKb * 1_000 - JSON.stringify({ ...event.payload, note: '' }).length;
@@ -113,7 +113,10 @@ function eventOf({ fanOut, payloadKb }) {
   return { ...event, payload: { ...event.payload, note } };
 }
 
-/** The size of everything that is kept, indexes included; hand-offs and the backlog come and go. */
+/**
+ * Returns the size of everything that is kept, including indexes. Leaves out hand-offs and the backlog, which come and
+ * go.
+ */
 async function storedBytes(database) {
   const { rows } = await database.query(`
     select sum(pg_total_relation_size(c.oid))::float8 as bytes

@@ -1,7 +1,8 @@
-// The capacity model: arithmetic without I/O. Unit costs are measured (see measure.js) and linear: an event costs
-// something, so does a delivery, each kB of payload adds to both, and so does each request that records.
+// The capacity model: arithmetic without I/O. Unit costs are measured (see measure.js), and the model is linear: an
+// event and a delivery each have a cost, each kB of payload adds to both, and each request that records events has a
+// cost, too.
 
-/** What a unit cost is made of, and how much of it one event with these properties has. */
+/** The terms of a unit cost: functions that return how many units of each term one event with these properties has. */
 export const terms = {
   event: () => 1,
   eventKb: ({ payloadKb }) => payloadKb,
@@ -70,7 +71,7 @@ export function fitCosts(measurements, names) {
   const solution = solve(matrix);
   const negative = names.filter((_, index) => solution[index] < 0);
   if (negative.length === 0) return Object.fromEntries(names.map((name, index) => [name, solution[index]]));
-  // A cost below nothing is noise: without that term, the others explain the measurements.
+  // A negative cost is noise: without that term, the others explain the measurements.
   const kept = names.filter((name) => !negative.includes(name));
   return { ...Object.fromEntries(negative.map((name) => [name, 0])), ...fitCosts(measurements, kept) };
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 const bytesPer = { B: 1, kB: 1_000, MB: 1_000_000 };
 
-/** A number within limits, or what is accepted instead. */
+/** A kind of value: a number within limits. */
 const number = (from, to) => ({
   accepts: `a number from ${from.toLocaleString('en')} to ${to.toLocaleString('en')}`,
   read(text) {

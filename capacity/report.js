@@ -20,12 +20,12 @@ const columns = {
   'cells limited by': ({ needs }) => (needs.cells > 1 ? needs.limitedBy : '-'),
 };
 
-/** The cells of a table, header first. */
+/** Returns the cells of a table, header first. */
 export function cellsOf(plans) {
   return [Object.keys(columns), ...plans.map((plan) => Object.values(columns).map((column) => column(plan)))];
 }
 
-/** The table as text with aligned columns. */
+/** Returns the table as text with aligned columns. */
 export function tableOf(plans) {
   const rows = cellsOf(plans);
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
@@ -34,7 +34,7 @@ export function tableOf(plans) {
     .join('\n');
 }
 
-/** What the figures rest on. */
+/** Returns the assumptions behind the figures, as text. */
 export function assumptions(given, { measuredAt, machine, costs, idle, worst }) {
   const event = { fanOut: 1, payloadKb: given.payloadKb, perRequest: given.perRequest };
   const us = (figure) => Math.round(costOf(costs[figure], event));

@@ -63,7 +63,10 @@ export class Api {
     return data.id;
   }
 
-  /** Reads the newest event until it is stopped and refused for its rate. Returns the statuses that came. */
+  /**
+   * Reads the newest event again and again, until `isOver` returns true and a request was refused with 429. Returns all
+   * statuses.
+   */
   async poll(isOver) {
     const path = `/v1/events?organization_id=${organization}&limit=1`;
     const statuses = new Set();
@@ -85,7 +88,7 @@ export class Api {
     return this.#pages(`/v1/webhooks/${webhookId}/deliveries?`);
   }
 
-  /** Returns the id of the event about this subject, or undefined. */
+  /** Returns the ID of the event about this subject, or undefined. */
   async findEvent(subjectId) {
     const { data } = await this.request(
       'GET',

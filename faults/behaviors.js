@@ -7,13 +7,13 @@ export const behaviors = {
     succeed();
     response.end();
   },
-  /** Says yes with a body that never ends. */
+  /** Responds with success and a body that never ends. */
   'endless body': ({ response, succeed }) => {
     succeed();
     response.writeHead(200);
     repeat(response, 200, () => response.write('z'));
   },
-  /** Says yes with more than anyone reads. */
+  /** Responds with success and a body that is longer than anyone reads. */
   flood: ({ response, succeed }) => {
     succeed();
     response.writeHead(200, { 'content-length': 20_000_000 });
@@ -24,14 +24,14 @@ export const behaviors = {
     };
     more();
   },
-  /** Says yes and breaks off in the middle of the body. */
+  /** Responds with success and closes the connection in the middle of the body. */
   'broken body': ({ response, succeed }) => {
     succeed();
     response.socket?.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this', () =>
       response.socket?.resetAndDestroy(),
     );
   },
-  /** Takes long, but not too long. */
+  /** Responds late, but within the time limit. */
   slow: ({ response, succeed }) => {
     setTimeout(() => {
       succeed();
@@ -65,7 +65,7 @@ export const behaviors = {
     response.writeHead(429, { 'retry-after': '2' });
     response.end();
   },
-  /** Keeps the request until it is released, and then says yes. */
+  /** Keeps the request until it is released, and then responds with success. */
   hold: ({ response, succeed, hold }) =>
     hold(() => {
       succeed();
@@ -73,12 +73,12 @@ export const behaviors = {
     }),
 };
 
-/** Those that the service must not take as a success. */
+/** The behaviors that the service must not take as a success. */
 export const refusing = [
   ...['hang', 'endless head', 'reset', 'hang up', 'other protocol', 'huge head'],
   ...['redirect', 'server error', 'busy', 'too many'],
 ];
-/** Those that are a nuisance and a success. */
+/** The behaviors that are a nuisance, but that the service must take as a success. */
 export const accepting = ['endless body', 'flood', 'broken body', 'slow'];
 
 function repeat(response, everyMs, work) {

@@ -136,7 +136,7 @@ export class Cluster {
     if (this.#child) await killFamily(this.#child);
   }
 
-  /** Stops the server as an operator does who does not wait for clients. */
+  /** Stops the server without waiting for clients, as operators do. */
   async stop() {
     if (!this.isRunning) return;
     this.#child.kill('SIGINT');

@@ -1,7 +1,7 @@
 /**
  * Compares what was acknowledged with what arrived at the receivers and with what the API lists.
  *
- * - `acknowledged`: the id of each event that the platform listener acknowledged, by its number
+ * - `acknowledged`: the ID of each event that the platform listener acknowledged, by its number
  * - `events`: what `GET /v1/events` lists
  * - `doors`: for each webhook, what its receiver got and what the API lists of its deliveries
  * - `faults`: what was done to the system, and when

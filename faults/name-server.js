@@ -20,7 +20,7 @@ export class NameServer {
     return server;
   }
 
-  /** From now on a name has these IPv4 addresses, or gets `server failure`, `no such name` or `silence`. */
+  /** Sets the state of a name: its IPv4 addresses, or `server failure`, `no such name` or `silence`. */
   set(name, state) {
     this.#names.set(name, state);
   }

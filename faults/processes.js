@@ -71,7 +71,7 @@ export async function killFamily(child) {
   await ended(child, 10_000);
 }
 
-/** A zombie has ended, too: only its parent has not noticed yet. */
+/** Returns whether a process is running. A zombie is not: it has ended, but its parent has not noticed yet. */
 function isRunning(pid) {
   const state = /^State:\s+(\S)/m.exec(textOf(`/proc/${pid}/status`))?.[1];
   return state !== undefined && state !== 'Z';

@@ -29,9 +29,9 @@ export class Producer {
   #batchMax;
   #payloadMax;
   #inFlightMax;
-  /** The id of each acknowledged event, by its number. */
+  /** The ID of each acknowledged event, by its number. */
   acknowledged = [];
-  /** How often each status, or none, came. */
+  /** How often each status occurred, and how often there was no response. */
   statuses = new Map();
   /** Responses that break the contract. */
   dishonest = [];
@@ -120,7 +120,7 @@ export class Producer {
     };
   }
 
-  /** Returns the ids of the recorded events, or undefined if they were not acknowledged. */
+  /** Returns the IDs of the recorded events, or undefined if they were not acknowledged. */
   async #post(body) {
     const node = this.#nodes[Math.floor(Math.random() * this.#nodes.length)];
     const startedMs = performance.now();

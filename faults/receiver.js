@@ -110,7 +110,7 @@ const commands = {
   behave: ({ path, behavior }) => {
     doors.get(path).behavior = behavior;
   },
-  /** Lets go of the requests that were held: they get their response now. */
+  /** Responds to the requests that were held. */
   release: ({ path }) => {
     for (const release of doors.get(path).held.splice(0)) release();
   },
@@ -155,6 +155,6 @@ process.on('message', async ({ id, command, ...given }) => {
   const result = (await commands[command](given)) ?? {};
   process.send({ id, ...result });
 });
-// Whoever started it is gone.
+// The process that started this one has ended.
 process.on('disconnect', () => process.exit());
 plain.listen(0, host, () => process.send({ port: plain.address().port }));

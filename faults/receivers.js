@@ -4,7 +4,7 @@ import { within } from './waiting.js';
 
 const responseMs = 30_000;
 
-/** Speaks to the process with the receivers. */
+/** Communicates with the process of the receivers. */
 export class Receivers {
   #child;
   #pending = new Map();

@@ -9,7 +9,7 @@ const prepared = process.env.FAULTS_PGDATA;
 const usualWalMb = 16;
 const made = new Map();
 
-/** Returns a migrated database that is not running. A copy of it starts at once. */
+/** Returns a migrated database that is not running. A copy of it starts immediately. */
 export function template(walMb = usualWalMb) {
   if (!made.has(walMb)) made.set(walMb, make(walMb));
   return made.get(walMb);

@@ -5,7 +5,7 @@ import { Random } from './random.js';
 import { within } from './waiting.js';
 import { World } from './world.js';
 
-/** Above this, a trial has failed, whatever it waits for. */
+/** A trial that takes longer has failed, whatever it is waiting for. */
 const trialMs = 240_000;
 
 /**

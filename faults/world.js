@@ -11,14 +11,14 @@ import { template } from './template.js';
 import { until } from './waiting.js';
 
 const secret = 'faults-signing-secret';
-/** The last retries, the end of the longest lease, and a busy machine. */
+/** Long enough for the last retries and the end of the longest lease, even on a busy machine. */
 const settleMs = 90_000;
 /** How many duplicates of a webhook are looked up. */
 const lateMax = 1_000;
 
 /**
  * Everything that one run needs: PostgreSQL, a proxy in front of it, nodes, receivers and a producer. It notes each
- * fault with its time, and closes its books at the end.
+ * fault with its time, and draws up the ledger at the end.
  */
 export class World {
   #place = makePlace();
@@ -88,7 +88,7 @@ export class World {
     return id;
   }
 
-  /** Returns the id of the event with this number, or undefined if it was not recorded. */
+  /** Returns the ID of the event with this number, or undefined if it was not recorded. */
   findEvent(number) {
     return this.#api.findEvent(`RUN-${number}`);
   }

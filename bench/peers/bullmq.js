@@ -7,8 +7,8 @@ const name = 'send';
 const removed = { removeOnComplete: { age: 3_600, count: 1_000 }, removeOnFail: { age: 86_400 } };
 
 /**
- * BullMQ with jobs that are added in bulk. Events and the delivery log are rows of PostgreSQL, as with the others. A
- * commit and the queue are two stores: a crash in between leaves an event that is never sent.
+ * BullMQ with jobs that are added in bulk. Events and the delivery log are rows of PostgreSQL, as with the others.
+ * PostgreSQL and the queue are two stores: a crash between their writes leaves an event that is never sent.
  */
 export function openBullmq({ redis, tables, sender }) {
   return open(redis, sender, {

@@ -1,6 +1,6 @@
-// A service that a team would write around a job queue, in a process of its own: it takes events over HTTP, keeps them,
-// sends them signed to a receiver, attempts again what failed, and logs every attempt. The bench forks it with the name of
-// the queue and what it needs as JSON.
+// A service that a team would write around a job queue, in its own process: it accepts events over HTTP, stores them,
+// sends them signed to a receiver, retries what failed, and logs every attempt. The bench forks it with the name of the
+// queue and what it needs as JSON.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { openBullmq, openBullmqAlone } from './bullmq.js';
@@ -50,5 +50,5 @@ process.on('message', async ({ ask }) => {
   if (ask === 'logged') process.send({ logged: tables ? await tables.count() : null });
 });
 
-// Whoever started it is gone, or wants it to end.
+// The process that started this one has ended, or wants it to end.
 process.on('disconnect', () => process.exit());

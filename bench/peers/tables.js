@@ -39,7 +39,7 @@ export class Tables {
     }
   }
 
-  /** Writes rows of the delivery log at once. */
+  /** Writes rows of the delivery log in one statement. */
   async log(rows) {
     await this.pool.query({
       name: 'log',

@@ -11,7 +11,7 @@ await pool.query(`
   create table if not exists received_events (id text primary key, received_at timestamptz not null default now());
   create table if not exists payments (invoice_id text not null, amount_minor bigint not null)`);
 
-/** The id of the event and the work of its handler are one transaction: both are there, or neither. */
+/** Stores the ID of an event in the transaction in which its handler works: both take effect, or neither does. */
 const seen = {
   async once(id, work) {
     const client = await pool.connect();

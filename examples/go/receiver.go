@@ -38,7 +38,7 @@ func main() {
 			http.Error(w, "not an event", http.StatusBadRequest)
 			return
 		}
-		handle(received) // the same event may come twice: skip an id that you stored before
+		handle(received) // the same event may arrive twice: skip IDs that you have already stored
 	})
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+cmp.Or(os.Getenv("PORT"), "3000"), nil))
 }

@@ -4,7 +4,9 @@ import pg from 'pg';
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 await pool.query('create table if not exists invoices (id text primary key, status text not null)');
 
-/** Marks an invoice as paid. The change and its event are one transaction: both are there, or neither. */
+/**
+ * Marks an invoice as paid. The change and its event are committed in one transaction: both are stored, or neither is.
+ */
 async function pay(organization: string, invoice: string): Promise<string> {
   const paid: NewEventOf<'invoice.paid'> = {
     type: 'invoice.paid',

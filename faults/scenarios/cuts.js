@@ -14,7 +14,7 @@ export const cuts = {
       const [statement, moment] = [random.pick(statements), random.pick(['before', 'middle', 'after'])];
       const link = await within(`a statement '${statement}'`, world.proxy.stopAt(statement, moment), 15_000);
       await world.fault(`cut ${moment} '${statement}'`, async () => {
-        // Sometimes at once, and sometimes so late that the node has stopped to wait.
+        // Sometimes at once, and sometimes so late that the node no longer waits.
         await wait(random.pick([0, 0, 50, 3_000]));
         link.cut();
       });

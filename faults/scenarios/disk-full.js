@@ -53,7 +53,7 @@ function mount(directory) {
   if (status !== 0) throw new Error(`the small file system could not be mounted: ${stderr}`);
 }
 
-/** Leaves not a single block. */
+/** Fills the disk to the last block. */
 function fill(ballast, world) {
   const { bavail, bsize } = statfsSync(join(world.path, 'disk'));
   const block = Buffer.alloc(1024 * 1024);

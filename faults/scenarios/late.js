@@ -15,7 +15,7 @@ export const late = {
     await world.receivers.behave(held, 'hold');
     const { arrived } = await world.receivers.arrival(held);
     await arrived;
-    // Now both nodes get requests in flight that have no response.
+    // Meanwhile, both nodes send requests that get no response.
     await wait(random.between(100, 400));
     await world.fault('node paused past its lease', async () => {
       world.producer.only([other]);
@@ -27,7 +27,7 @@ export const late = {
       // In half of the runs, responses wait in the sockets of the paused node; in the others they never come.
       if (random.next() < 0.5) await world.receivers.release(held);
       sleeper.resume();
-      // The late outcomes are written now, or rather not.
+      // The node now tries to write its late outcomes, which must be refused.
       await wait(1_500);
       world.producer.only(world.nodes);
     });

@@ -39,7 +39,10 @@ export const move = {
   },
 };
 
-/** Starts the cell that the organization moves to. The node is the last, so the ledger is that of its cell. */
+/**
+ * Starts the cell that the organization moves to. Its node is the last one in the list, so the ledger is read from this
+ * cell.
+ */
 async function openCell(world) {
   const cluster = await Cluster.at(join(world.path, 'west'));
   cluster.copy(await template());

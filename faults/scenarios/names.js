@@ -35,7 +35,7 @@ export const names = {
       await wait(random.between(300, 800));
       await world.fault(`DNS: ${state}`, async () => {
         world.names.set(name, states[state]);
-        // Until then, an attempt may still use the address that it got before the change.
+        // For this long, an attempt may still use the address from before the change.
         await wait(attemptMs);
         await until('the end of requests to the address before', () => isQuiet(world), 20_000);
         const before = await world.receivers.progress();

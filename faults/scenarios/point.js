@@ -33,7 +33,7 @@ export async function stopAndKill(world, random, name, { arm, reached, requests,
   if (event === undefined) return;
   await until('the end of the delivery', () => world.isFinal(event), finalMs);
   const [{ arrived }] = await world.receivers.report();
-  // A node that lives on either writes its outcome after all, or has lost its lease meanwhile: both are right.
+  // A node that survives either writes its outcome after all, or has lost its lease in the meantime: both are correct.
   const isRight = victim === 'database' ? arrived[number] <= requests : arrived[number] === requests;
   world.expect(`${kind}: the receiver gets ${requests} requests (it got ${arrived[number]})`, isRight);
 }

@@ -14,7 +14,8 @@ export const short = {
       producer.start(40);
       const settled = await until('the first outcomes', () => moreThan(world, settledBefore), 20_000);
       const enough = producer.acknowledgedCount + random.between(10, 60);
-      // So few, because a busy machine takes long to start the node again, and what is offered meanwhile must wait.
+      // Only this many, because a busy machine takes a long time to start the node again, and the events offered in the
+      // meantime must wait.
       producer.start(100);
       await until('an acknowledgement', () => producer.acknowledgedCount >= enough, 20_000, 10);
       const killAndStart = async () => {

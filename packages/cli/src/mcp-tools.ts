@@ -86,7 +86,7 @@ export const tools: readonly Tool[] = [
     name: 'list_event_types',
     title: 'List event types',
     description:
-      'Lists the event types. With `type`, returns that one with its JSON Schema and a sample payload.',
+      'Lists the event types. With `type`, returns only that type, with its JSON Schema and a sample payload.',
     schema: takes({ type: text('One event type, such as invoice.paid.') }),
     writes: false,
     run: async ({ posthorn }, { type }) => {
@@ -120,7 +120,7 @@ export const tools: readonly Tool[] = [
     name: 'list_deliveries',
     title: 'List deliveries',
     description:
-      'Lists deliveries with at least one attempt, newest first. Use status failed to find failures.',
+      'Lists deliveries with at least one attempt, newest first. To find failures, set `status` to `failed`.',
     schema: takes({
       webhook_id: webhook,
       status: { enum: ['success', 'failed'], description: 'Only deliveries with this status.' },
@@ -201,7 +201,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'replay',
     title: 'Replay events',
-    description: 'Delivers the events from a time range to a webhook again, in the background.',
+    description: 'Delivers the events in a time range to a webhook again, in the background.',
     schema: takes(
       {
         webhook_id: webhook,

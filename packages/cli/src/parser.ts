@@ -21,7 +21,7 @@ export function parse(commands: readonly Command[], argv: readonly string[], wid
     });
   }
   const [group = '', word = '-'] = argv;
-  // Before the options, which an unknown subcommand does not have.
+  // Checked before the options, because an unknown subcommand has none.
   if (groups.has(group) && !word.startsWith('-') && !commandIn(commands, argv))
     throw unknownIn(group, word, commands);
   try {
@@ -77,7 +77,7 @@ function unknownIn(group: string, word: string | undefined, commands: readonly C
   const needs = `posthorn ${group} requires a subcommand: ${names.join(', ')}.`;
   if (word === undefined) return new UsageError(needs);
   const words = names.map((name) => name.slice(group.length + 1));
-  // Such as the name of the operation in the API: rotate-secret.
+  // The word can be the name of an operation in the API, such as rotate-secret.
   const start = words.find((each) => word.startsWith(`${each}-`));
   const suggestion = start === undefined ? suggestionFor(word, words) : ` Did you mean ${start}?`;
   return new UsageError(`Unknown command '${group} ${word}'.${suggestion} ${needs}`);

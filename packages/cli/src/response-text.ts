@@ -1,4 +1,4 @@
-/** Returns the body of a receiver's response to print it, without white space around it. */
+/** Returns the body of a receiver's response as text to print, without white space around it. */
 export function responseText(response: string): string {
   const text = response.trim();
   return isBinary(text) ? '(binary data)' : text;

@@ -156,7 +156,7 @@ export interface Delivery {
   final: boolean;
   /** HTTP status of the latest attempt. Null if no response arrived. */
   http_status: number | null;
-  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. */
+  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. Otherwise null. */
   error: string | null;
   /** Duration of the latest attempt in milliseconds. */
   duration_ms: number | null;
@@ -187,7 +187,7 @@ export interface DeliveryDetail {
   final: boolean;
   /** HTTP status of the latest attempt. Null if no response arrived. */
   http_status: number | null;
-  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. */
+  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. Otherwise null. */
   error: string | null;
   /** Duration of the latest attempt in milliseconds. */
   duration_ms: number | null;
@@ -288,7 +288,7 @@ export interface ReplayRequest {
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** Send only events whose latest delivery to this webhook did not succeed, or that have no delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no second delivery is created. */
+  /** Send only events whose latest delivery to this webhook failed, or that have no delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no second delivery is created. */
   only_failed?: boolean;
 }
 
@@ -355,7 +355,7 @@ export interface SearchedPageMeta {
 }
 
 export interface SentRequest {
-  /** Request URL. If the webhook's URL or header names have changed since the attempt: null for a successful attempt; for a failed attempt, the URL that was used, without its query string. */
+  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a successful attempt. For a failed attempt, it is the URL that was used, without its query string. */
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
@@ -513,7 +513,7 @@ export interface WaitingDelivery {
   final: boolean;
   /** HTTP status of the latest attempt. Null if no response arrived. */
   http_status: number | null;
-  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. */
+  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. Otherwise null. */
   error: string | null;
   /** Duration of the latest attempt in milliseconds. */
   duration_ms: number | null;

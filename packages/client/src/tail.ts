@@ -18,7 +18,10 @@ export interface TailOptions {
 
 /** The service sends something every 15 s, so a connection that is silent for longer is dead. */
 const silenceMs = 45_000;
-/** A connection that lasts this long, even without events, was not cut by a proxy as soon as it was open. */
+/**
+ * A connection that has lasted this long counts as a success, even without events. A shorter one may have been cut by a
+ * proxy as soon as it was open.
+ */
 const steadyMs = 5_000;
 const waitMsMax = 30_000;
 /** The longest wait that the service can ask for. `setTimeout` fires immediately if the delay is too long. */

@@ -72,7 +72,9 @@ export class Transport {
   constructor(options: TransportOptions) {
     const { url, token, cells = {} } = options;
     if (typeof token !== 'string' && typeof token !== 'function')
-      throw new TypeError('token is missing: pass an access token, or a function that returns one');
+      throw new TypeError(
+        'the option token is missing: pass an access token, or a function that returns one',
+      );
     this.#home = { url: checkedUrl(url, 'url'), token };
     this.#cells = new Map(
       Object.entries(cells).map(([name, cell]) => {

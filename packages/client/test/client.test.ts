@@ -137,7 +137,7 @@ describe('a problem', () => {
 
   it.each([undefined, null, 17])('with the token %s is reported at once', (token) => {
     const options = { url: 'http://127.0.0.1', token: token as unknown as string };
-    expect(() => new Posthorn(options)).toThrow(/^token is missing/);
+    expect(() => new Posthorn(options)).toThrow(/^the option token is missing/);
   });
 
   it('with a URL that contains a password is reported at once, without the password', () => {

@@ -23,7 +23,8 @@ const settingsQuery = queryOptions({
   queryKey: ['settings'],
   queryFn: async ({ signal }): Promise<Settings> => {
     const response = await fetch('/console/settings.json', { signal, credentials: 'omit' });
-    if (!response.ok) throw new Error(`The settings could not be read: ${response.status}.`);
+    if (!response.ok)
+      throw new Error(`The settings could not be read: the response had status ${response.status}.`);
     return { ...fallback, ...(await response.json()) };
   },
   staleTime: Number.POSITIVE_INFINITY,

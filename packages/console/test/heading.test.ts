@@ -9,7 +9,7 @@ const [active, disabled] = (['active', 'disabled'] as const).map((status) => ({ 
 test.each([
   [[], 0, undefined, 'Welcome'],
   [[], 0, 'WS-1', 'WS-1 has no webhooks of its own'],
-  [[active], 0, undefined, 'All webhooks are healthy'],
+  [[active], 0, undefined, 'The webhook is healthy'],
   [[active, active], 0, 'WS-1', 'All 2 webhooks of WS-1 are healthy'],
   [[active, active, disabled], 0, undefined, 'All 2 active webhooks are healthy'],
   [[disabled, disabled], 0, undefined, 'No webhook is active'],

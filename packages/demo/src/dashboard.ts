@@ -146,7 +146,7 @@ interface TailColumn {
   of: (event: StreamEvent) => Piece;
 }
 
-/** The columns are as wide as our IDs. Other IDs may be longer. */
+/** The columns are as wide as the IDs of the demo. Other IDs may be longer. */
 const tailColumns: readonly TailColumn[] = [
   { width: 12, rank: 3, of: ({ created_at }) => ['dim', created_at.slice(11, 23)] },
   { width: 28, rank: 1, of: ({ type }) => [colorOf(type), type] },

@@ -22,7 +22,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Reason. */
+    /** Why work was paused. */
     reason?: string;
     /** Time when work is expected to resume. Null if unknown. */
     resume_expected_at?: string | null;
@@ -35,7 +35,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Reason. */
+    /** Why the service line was closed. */
     reason?: string;
     /** ID of the final invoice (`INV-*`). Null if there is none. */
     final_invoice_id?: string | null;
@@ -48,7 +48,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Reason. */
+    /** Why the status changed. */
     reason?: string;
   };
   /** An invoice was finalized: it moved from draft to open. */
@@ -61,7 +61,7 @@ export interface EventData {
     new_status?: string;
     /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** Number on the invoice. */
+    /** Invoice number. */
     number?: string;
     /** Total amount, in minor units of the currency. */
     amount_minor?: number;
@@ -99,7 +99,7 @@ export interface EventData {
     payment_method?: string;
     /** The payment provider's error code. */
     failure_code?: string;
-    /** Human-readable reason. */
+    /** Why the payment failed, for people. */
     failure_reason?: string;
     /** Number of the payment attempt, starting at 1. */
     attempt?: number;
@@ -118,7 +118,7 @@ export interface EventData {
     amount_minor?: number;
     /** ISO 4217 currency code, such as `EUR`. */
     currency?: string;
-    /** Reason. */
+    /** Why the invoice was voided. */
     reason?: string;
   };
   /** An incident was opened. */
@@ -129,7 +129,7 @@ export interface EventData {
     service_line_id: string;
     /** Severity, from `p0` (most severe) to `p9`. */
     severity: string;
-    /** Title. */
+    /** Short description of the incident. */
     title: string;
   };
   /** An incident was resolved. */
@@ -159,7 +159,7 @@ export interface EventData {
     previous_severity?: string;
     /** Severity after the change, such as `p1`. */
     new_severity?: string;
-    /** Reason. */
+    /** Why the severity changed. */
     reason?: string;
   };
   /** An agent started a run. */
@@ -252,7 +252,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Reason. */
+    /** Why the user was deactivated. */
     reason?: string;
     /** ID of the user who deactivated this user (`USR-*`). */
     deactivated_by?: string;
@@ -297,7 +297,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Reason. */
+    /** Why the system was disconnected. */
     reason?: string;
   };
   /** Work in progress was blocked. */
@@ -366,7 +366,7 @@ export interface EventData {
   'task.created': {
     /** Task ID. */
     id?: string;
-    /** Title. */
+    /** Short description of the task. */
     title?: string;
     /** Initial status. */
     status?: string;
@@ -389,7 +389,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Reason. */
+    /** Why the status changed. */
     reason?: string;
   };
   /** A task was assigned to a user or an agent. */

@@ -69,7 +69,7 @@ export interface Reply {
 
 export interface Receiver {
   /**
-   * Verifies and handles a request. The body must be the text or bytes that arrived. It never rejects. Adapters that
+   * Verifies and handles a request. Never rejects. The body must be the text or bytes that arrived. Adapters that
    * guarantee this set `isRaw`.
    */
   receive(
@@ -86,7 +86,8 @@ const handlerName = /^(\*|[a-z0-9_]+(\.\*|(\.[a-z0-9_]+)+))$/;
 
 /** Creates a receiver. Connect it with the adapter for your framework. */
 export function createReceiver<Context = undefined>(options: ReceiverOptions<Context>): Receiver {
-  if (!options.on) throw new TypeError('on is missing: pass an object with a handler for each event type');
+  if (!options.on)
+    throw new TypeError('the option on is missing: pass an object with a handler for each event type');
   const handlers = new Map(Object.entries(options.on));
   for (const [of, handler] of handlers) {
     if (typeof handler !== 'function') throw new TypeError(`the handler for ${of} is not a function`);

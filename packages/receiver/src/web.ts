@@ -6,8 +6,8 @@ export interface WebHandlerOptions {
   /** Longer bodies get 413. Default 10 MiB. */
   maxBytes?: number | undefined;
   /**
-   * Keeps the host running until a promise settles. With `respondFirst`, a serverless host needs this. Otherwise, it
-   * may stop after the response.
+   * Keeps the host running until a promise settles. A serverless host needs this with `respondFirst`, because it may
+   * stop after the response.
    */
   waitUntil?: WaitUntil;
 }

@@ -116,7 +116,7 @@ describe('handlers', () => {
 
   test('say that they are missing', () => {
     // @ts-expect-error: as in JavaScript
-    expect(() => createReceiver({ secret })).toThrow('on is missing');
+    expect(() => createReceiver({ secret })).toThrow('the option on is missing');
   });
 
   test('that fail make the response 500 without saying why, and onError gets the error', async () => {

@@ -79,7 +79,7 @@ export class Listeners {
         `POSTHORN_PORT and POSTHORN_PLATFORM_PORT are both ${port}. Choose another port for one of them.`,
       );
     const hasPlatform = config.roles.has('platform');
-    // Before the first listener opens, because it fails if the token cannot be stored.
+    // Read before the first listener opens, because this fails if the token cannot be stored.
     const token = hasPlatform ? (config.platformToken ?? (await platformToken(config.dataDir))) : undefined;
     const publicUrl = config.roles.has('api') ? await this.#openPublic() : undefined;
     const platformUrl = token === undefined ? undefined : await this.#openPlatform(token, publicUrl);
@@ -211,8 +211,8 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
 }
 
 /**
- * Returns the token that metrics require on a node without the `platform` role. If the node has no token, it generates
- * none: with an external database, a node may have no directory to write to.
+ * Returns the token that metrics require on a node without the `platform` role. Generates one only with the embedded
+ * database: with an external one, a node may have no directory to write to.
  */
 async function monitoringToken({
   platformToken: given,

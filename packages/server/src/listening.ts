@@ -30,7 +30,7 @@ export async function listen(
     if (reason === undefined) throw error;
     const remedy =
       code === 'EADDRINUSE'
-        ? 'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any free port)'
+        ? 'stop that program, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any free port)'
         : 'use an address of this machine and a free port';
     throw new ConfigError(
       `${settings}: ${JSON.stringify(`${host}:${port}`)} cannot be used: ${reason}; ${remedy}.`,

@@ -14,8 +14,8 @@ export interface Readiness {
   /** Resolves with the reason if the database, once reachable, turns out to be one that the service must not use. */
   refused: Promise<Error>;
   /**
-   * Runs `start` now, or as soon as the database has been migrated. In that case, a start that can succeed later runs
-   * again.
+   * Runs `start` now if the database has been migrated, or else as soon as it has been. If it then fails for a reason
+   * that can pass, it is run again.
    */
   whenReady: (start: () => Promise<void>) => Promise<void>;
   /** Stops trying to reach the database. */
@@ -25,8 +25,8 @@ export interface Readiness {
 /**
  * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
  * database is back, as orchestrators expect. Any other failure makes the start fail, including one of `check`, which
- * runs after the migration. If the database was unreachable at first, the service has to end with that failure, unless
- * the same attempt can succeed later.
+ * runs after the migration. If such a failure occurs only after the database was unreachable, `refused` resolves with
+ * it, and the service has to end. A failure that can pass is retried instead.
  */
 export async function migrateWhenReachable(
   database: Database,

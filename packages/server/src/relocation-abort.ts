@@ -28,7 +28,8 @@ export async function abortMove(from: Database, to: Database, organizationId: st
   const names = await namesOf(from, to);
   const move: OrganizationMove = { organizationId, id: randomUUID() };
   const here = await readRelocation(from, organizationId);
-  // The cell may have been restored from a backup since then, or --to may be another database.
+  // If the organization has left and its copy is missing, the new cell may have been restored from a backup, or --to
+  // may be another database.
   const isLost =
     here?.state === 'left' && (await readArrival(from, to, organizationId, names.from)) === 'missing';
   refuseDeparted(organizationId, here, names, isLost);
@@ -57,7 +58,7 @@ export async function abortMove(from: Database, to: Database, organizationId: st
   // A later move must not continue with what is left of this copy.
   await writeProgress(to, move, {});
   await deleteDeparted(to, move, 'arriving');
-  // It lives in the other cell, and entries of its audit log may stay here.
+  // The organization lives in the cell `from`, and entries of its audit log may stay in `to`.
   await changeState(to, move, 'arriving', 'moved');
 }
 

@@ -6,7 +6,10 @@ import { changeState, type OrganizationMove } from './storage/relocations.js';
 
 const pollMs = 25;
 
-/** Stops an organization that is stopping. After that, nothing is written for it, and all its deliveries are held. */
+/**
+ * Takes an organization from the state `stopping` to `stopped`. After that, nothing is written for it, and all its
+ * deliveries are held.
+ */
 export async function stop(from: Database, move: OrganizationMove, deadlineMs: number): Promise<void> {
   for (;;) {
     await drain(from, move.organizationId, deadlineMs);

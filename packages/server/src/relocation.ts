@@ -63,7 +63,7 @@ const roundsMax = 10;
 const transactionsMsMax = 60_000;
 /** How long the organization may be stopped before the move fails and the organization resumes. */
 const stopMsMax = 30_000;
-/** At the rate that `npm run bench -- move` measured, copying them takes about five seconds. */
+/** Copying this many takes about five seconds, at the rate that `npm run bench -- move` measured. */
 const waitingRetriesMax = 100_000;
 const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;
@@ -122,7 +122,7 @@ export async function namesOf(from: Database, to: Database): Promise<{ from: str
 
 /**
  * Writes the move to both databases, or takes over one that was interrupted. If the organization has already left, only
- * returns how far the old cell is.
+ * returns its state in the old cell.
  */
 async function begin(
   options: RelocationOptions,
@@ -282,7 +282,8 @@ async function arrive(
   const { from, to, origin, organizationId, reencrypt } = options;
   const { firstDay = '' } = await readProgress<Progress>(to, move);
   if (!(await isStagedForNodes(options))) {
-    // The new cell got other keys in the meantime. In the old one, the rows have not changed since the organization left.
+    // The new cell has got other keys in the meantime, so the rows are staged again. They have not changed in the old
+    // cell since the organization left.
     await refuseForeignKeys(options, names.to, ' Until then, no cell serves the organization.');
     await stageRows(from, to, move, firstDay, reencrypt);
   }

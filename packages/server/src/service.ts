@@ -242,7 +242,7 @@ function watchAudit(metrics: Metrics, audit: AuditWatch): void {
   );
   metrics.watch(
     'posthorn_audit_chains_verified',
-    'Audit logs that this process has verified since it started, one organization per minute',
+    'Audit logs that this process has verified since it started. It verifies one per minute',
     () => audit.figures.verified,
   );
 }

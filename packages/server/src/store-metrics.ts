@@ -33,7 +33,8 @@ export function watchStore(metrics: Metrics, database: Database): void {
   );
   metrics.watch(
     'posthorn_waiting_deliveries',
-    'Due deliveries in the database that no node has claimed, counted up to 5,000 rows for each kind',
+    'Due deliveries in the database that no node has claimed, waiting for a first attempt or for a retry; counting ' +
+      'stops at 5,000 rows of each kind',
     async () => {
       const { waitingFirst, waitingRetries } = await figures.call();
       return { first: waitingFirst, retry: waitingRetries };

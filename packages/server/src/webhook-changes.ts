@@ -42,11 +42,14 @@ export class WebhookChanges {
     directory.forget(webhook.id);
     const isAlone = alone || (await this.#countOthers()) === 0;
     if (!isAlone) await new Promise((waited) => setTimeout(waited, limits.trustMs));
-    // Waiting deliveries are no longer sent, so a large number of them may end a little later.
+    // Waiting deliveries are no longer sent, so it does no harm if a large number of them end a little later.
     await within(limits.alignWithinMs, this.alignWaiting(webhook));
   }
 
-  /** Returns how many other nodes there are. The change is committed, so if the database fails, there may be some. */
+  /**
+   * Returns how many other nodes there are. If the database fails, assumes that there are some, because the change is
+   * already committed.
+   */
   async #countOthers(): Promise<number> {
     const { database, node } = this.#options;
     return countOtherNodes(database, node() ?? 0).catch(() => Number.POSITIVE_INFINITY);

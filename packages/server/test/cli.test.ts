@@ -444,7 +444,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       },
       new RegExp(
         `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program is listening on it; ` +
-          'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports',
+          'stop that program, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports',
       ),
       posthorn,
     );
@@ -573,7 +573,7 @@ describe('token', () => {
     const line = ['token', 'list', '--organization', 'ORG-many', '--limit'];
     const { stdout, stderr } = await command([...line, '2'], env);
     expect(linesOf(stdout).map((row) => row.split('\t')[0])).toEqual([third, second]);
-    expect(stderr).toContain('There are more tokens. Use --organization');
+    expect(stderr).toContain('There are more tokens. Raise --limit or use --organization');
     expect((await command([...line, '3'], env)).stderr).toBe('');
     await database.query({
       text: `

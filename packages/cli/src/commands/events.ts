@@ -2,7 +2,7 @@ import type { Event, Posthorn, TailEventsQuery } from '@posthorn/client';
 import type { Command, Options } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
-import { choiceOf, exactTypeOf, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
 import { eventId } from '../short-id.js';
 import { timeColumn } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
@@ -65,7 +65,7 @@ export const eventsGet: Command = {
   name: 'events get',
   summary: 'Show one event with its payload.',
   argument: { name: 'id', description: 'Event ID, EVT-…, or enough of its ending to be unique.' },
-  options: { organization, json: jsonLines, ...connectionOptions },
+  options: { organization, json, ...connectionOptions },
   readsDatabase,
   run: async (context) => {
     const connection = await connect(context);

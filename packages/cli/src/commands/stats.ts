@@ -14,9 +14,15 @@ export const stats: Command = {
       value: 'id',
       description: 'Only deliveries to this webhook; a unique ending of its ID is enough.',
     },
-    workspace: { value: 'WS-x', description: 'Only this workspace.' },
+    workspace: {
+      value: 'WS-x',
+      description: 'Only events from this workspace, and deliveries to webhooks in it.',
+    },
     ...rangeOptions,
-    interval: { value: 'minute|hour|day', description: 'Length of time that each row covers.' },
+    interval: {
+      value: 'minute|hour|day',
+      description: 'Length of time that each row covers. Default: depends on the length of the time range.',
+    },
     json,
     ...connectionOptions,
   },

@@ -16,7 +16,7 @@ import { webhooksTest } from './webhook-checks.js';
 export const trigger: Command = {
   name: 'trigger',
   summary:
-    'Send a sample event, either to a URL (signed on this machine) or to a webhook (as a test event). Can also resend a recorded event to a URL.',
+    'Send a sample event, either to a URL (signed on this machine) or to a webhook (as a test event). With the ID of a recorded event, resend that event to a URL.',
   argument: {
     name: 'type',
     description: 'An event type such as invoice.paid, or the ID of a recorded event.',
@@ -183,7 +183,8 @@ function failureOf({ status, durationMs, response, location, failure }: ForwardR
   const said = response.trim() === '' ? '' : `: ${responseText(response)}`;
   const next =
     status === 400 || status === 401 || status === 403
-      ? 'If it refused the signature, compare its secret with --secret and run posthorn verify.'
-      : 'Look at its logs, then run the command again.';
+      ? 'If the receiver refused the signature, check that it has the secret that signed the request (--secret). To find ' +
+        'out more, save the request at the receiver and run posthorn verify.'
+      : 'Look at the logs of the receiver, then run the command again.';
   return `The receiver responded with ${status} in ${durationMs} ms${said}\n${next}`;
 }

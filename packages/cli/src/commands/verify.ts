@@ -172,7 +172,7 @@ const completeNext =
 
 /** What to do about each reason. */
 const next: Record<Refusal, string> = {
-  no_secret: 'Use --secret with the secret of the webhook.',
+  no_secret: 'Pass the secret of the webhook with --secret.',
   malformed_secret: 'Correct --secret, and the configuration of the receiver.',
   body_not_raw: resend,
   missing_signature: `Check that no proxy removes headers. ${resend}`,

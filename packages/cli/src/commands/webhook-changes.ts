@@ -141,7 +141,9 @@ export const webhooksRotate: Command = {
     const request = { secret: secret.text, ...(grace !== undefined && { grace }) };
     const webhook = await connection.posthorn.webhooks.rotateSecret(id, request).catch((error) => {
       const maybe = `The secret may have been replaced with ${secret.text}.`;
-      const next = `Run posthorn webhooks get ${id} --json to check: previous_secret_until shows the last rotation.`;
+      const next =
+        `Run posthorn webhooks get ${id} --json to check: previous_secret_until is the end of the grace period of ` +
+        'the last rotation.';
       if (!secret.isGenerated) throw error;
       throw uncertain(error, webhooksRotate, `${maybe} ${next}`);
     });

@@ -13,7 +13,8 @@ export const webhooksQuery = queryOptions({
   queryKey: ['webhooks', 'list'],
   queryFn: async ({ client, signal }): Promise<JudgedWebhook[]> => {
     const webhooks = await posthorn.webhooks.list({ limit: 100 }, { signal }).all();
-    // If so many fail at once, what they have in common fails.
+    // If that many fail at once, the cause is something that they have in common, so there is no need to judge each
+    // one.
     if (webhooks.filter(mayFail).length > judgedWebhooksMax) return webhooks;
     return Promise.all(webhooks.map((webhook) => judged(webhook, client)));
   },

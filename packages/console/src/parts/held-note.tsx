@@ -1,6 +1,9 @@
 import { Link } from '@tanstack/react-router';
 
-/** In a row: the delivery waits until its webhook is verified. Links to the webhook, which says what to do. */
+/**
+ * A note in a row: the delivery is waiting until its webhook is verified. Links to the webhook's page, which says what
+ * to do.
+ */
 export function HeldNote({ webhookId }: { webhookId: string }) {
   return (
     <span className="second">

@@ -10,7 +10,7 @@ export function ProblemNote({
   onRetry,
 }: {
   error: unknown;
-  /** It is the error of something that the user did, not of something that was read. */
+  /** Whether the error is from an action of the user, not from reading data. */
   isAction?: boolean;
   onRetry?: (() => void) | undefined;
 }) {

@@ -22,7 +22,7 @@ export function Unsaved({
   children: string;
 }) {
   const token = useToken();
-  // The form has them now.
+  // The form now contains the kept values.
   useEffect(() => forgetInput(form), [form]);
   useEffect(() => {
     const now = tokenOf(session.get());

@@ -28,7 +28,7 @@ export function SignIn() {
           <>
             <h1>This session has ended</h1>
             <p className="lead">
-              Open it again from {productName(settings)}. {keptNote}
+              Open this page again from {productName(settings)}. {keptNote}
             </p>
           </>
         ) : (

@@ -22,7 +22,8 @@ declare
   ended   posthorn.backlog[];
 begin
   -- `picked` has the whole key. If the organization and the webhook came from the parameters, the planner could look up
-  -- each delivery by these two alone. The statement would read all deliveries of the webhook for each one it changes.
+  -- each delivery by these two alone. It would then read all deliveries of the webhook for each one that the statement
+  -- changes.
   with picked as materialized (
     select w.*
       from (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d

@@ -1,8 +1,8 @@
 -- Announces that this transaction records events of these organizations, and returns the recording time. The
 -- announcement is a shared advisory lock, acquired before the clock is read and held until the transaction ends. Its
 -- key contains the organization's bucket and the current time. Ascending readers stop before the earliest announcement,
--- so an event that commits later sorts after everything they have read. (Transaction ids cannot do this: the
--- transaction with the smaller id may read the clock later.) A transaction announces each bucket once, with the time of
+-- so an event that commits later sorts after everything they have read. (Transaction IDs cannot do this: the
+-- transaction with the lower ID may read the clock later.) A transaction announces each bucket once, with the time of
 -- its first recording. Beyond 16 buckets, it announces all organizations at once, so as not to fill the lock table.
 create or replace function posthorn.announce_recording(organizations text[]) returns timestamptz
 language plpgsql

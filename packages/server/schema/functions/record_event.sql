@@ -1,4 +1,4 @@
--- Records one event inside the caller's transaction and returns its id.
+-- Records one event inside the caller's transaction and returns its ID.
 create or replace function posthorn.record_event(
   type text, organization_id text, actor json, subject json, payload json,
   workspace_id text default null, idempotency_key text default null

@@ -1,7 +1,7 @@
 -- Records a batch inside the caller's transaction: a JSON array of {type, organization_id, workspace_id?, actor,
 -- subject, payload, idempotency_key?}. Returns one row per element, in order. An element whose key was used in its
 -- organization within the last 24 hours, or earlier in the batch, records nothing and returns the first event. The
--- events of a batch share their time, and their ids ascend in the order of the batch.
+-- events of a batch share their time, and their IDs ascend in the order of the batch.
 create or replace function posthorn.record_events(events json)
 returns table (ordinal bigint, id text, created_at timestamptz)
 language plpgsql as $$

@@ -11,8 +11,8 @@
 -- If other transactions have locked webhooks with pending outcomes, fails and writes nothing; the detail of the error
 -- lists these webhooks.
 --
--- Returns the ids that it wrote, if `listed`; the webhooks that have had only failures for at least `failing_ms`; and
--- the webhooks whose health is `unreported`, because another transaction has locked it.
+-- Returns the IDs of the deliveries that it wrote, if `listed`; the webhooks that have had only failures for at least
+-- `failing_ms`; and the webhooks whose health is `unreported`, because another transaction has locked it.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],

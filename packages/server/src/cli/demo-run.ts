@@ -151,7 +151,7 @@ class LogKeeper {
 
   write(line: string): void {
     const { level, msg, reason } = JSON.parse(line) as { level: string; msg: string; reason?: string };
-    // Some receivers of the demo fail on purpose. The figures show it.
+    // Some receivers of the demo fail on purpose. The figures show this.
     if (msg === 'delivery') return;
     if (!this.#onWarning) {
       process.stderr.write(line);

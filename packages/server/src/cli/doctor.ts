@@ -201,7 +201,8 @@ function* aboutSettings(
     yield problem(
       'database role',
       'read-only, because default_transaction_read_only is on',
-      'If the disk of the database is full, free up space. Then turn the setting off where it was turned on.',
+      'If the disk of the database is full, free up space. Then turn the setting off: in the configuration of the ' +
+        'server, or for the database or the user.',
     );
   const isolation = settings.default_transaction_isolation;
   if (isolation !== 'read committed')
@@ -230,7 +231,7 @@ function* aboutSettings(
     yield warning(
       'connections',
       `max_connections is ${connections}`,
-      `Raise it: each node uses up to ${connectionsOfNode}.`,
+      `Raise max_connections: each node uses up to ${connectionsOfNode} connections.`,
     );
   // All sessions share one table of locks, which has room for this many locks per session on average.
   const needed = processes * requestConnections(processes) * locksOf(eventRetentionMs);
@@ -251,7 +252,7 @@ function permissions({ user, can_create, owner, is_owner }: DatabaseFacts): Find
       `Use ${owner} as the user in DATABASE_URL.`,
     );
   if (can_create) return fine('permissions', `${user} can write and migrate`);
-  const remedy = `In psql: grant create on database … to "${user}";`;
+  const remedy = `In psql, connected to this database: grant create on database :"DBNAME" to "${user}";`;
   return is_owner
     ? warning('permissions', `${user} cannot migrate`, remedy)
     : problem('permissions', `${user} cannot create the schema`, remedy);

@@ -5,7 +5,7 @@ import { needsDirectory } from '../keys.js';
 
 /** What to do about webhooks whose secrets no key decrypts. */
 export const restoreKey =
-  'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
+  'Restore the missing key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
 
 /** What happened to a statement that took too long. */
 export const tooSlow = 'did not respond in time: it is busy, or another session holds a lock';
@@ -96,7 +96,7 @@ export async function checkDirectory(dataDir: string): Promise<Finding> {
   for (const name of ['secret-key', 'platform-token']) {
     const file = join(dataDir, name);
     const { mode = 0 } = (await stat(file).catch(() => undefined)) ?? {};
-    if ((mode & 0o077) !== 0) return problem(check, `others can read ${file}`, `Run chmod 600 ${file}.`);
+    if ((mode & 0o077) !== 0) return problem(check, `other users can read ${file}`, `Run chmod 600 ${file}.`);
   }
   return fine(check, `${dataDir} is writable, and its keys are private`);
 }

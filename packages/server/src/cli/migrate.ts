@@ -14,7 +14,7 @@ export const migrateCommand: OperatorCommand = {
     terminal.finishesWithoutReader = true;
     const embedded =
       config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
-    // Only production has these settings, so DATABASE_URL may be missing by mistake.
+    // These settings suggest production, so DATABASE_URL may be missing by mistake.
     if (embedded && (config.secretKeys ?? config.platformToken) !== undefined && !options.json)
       terminal.line(`DATABASE_URL is not set: using the embedded database in ${resolve(config.dataDir)}.`);
     const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };

@@ -35,7 +35,7 @@ export const organizationMove: OperatorCommand = {
     },
     abort: {
       description:
-        'Cancel a move that has not yet switched to the other cell. The organization stays in its old cell.',
+        'Abort the move and keep the organization in its old cell, if it has not left that cell yet.',
     },
     json,
   },

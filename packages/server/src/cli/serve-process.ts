@@ -7,7 +7,7 @@ import { useHeapSparingly } from './heap.js';
 import { createLogger } from './log.js';
 import { failureOf, type OperatorContext } from './operator.js';
 
-/** Longer than the engine drains, and shorter than the time after which the supervisor kills this process. */
+/** Longer than the engine takes to drain, and shorter than the time after which the supervisor kills this process. */
 export const drainMsMax = 9_400;
 
 /** Runs one of several processes, under a supervisor. */

@@ -87,7 +87,9 @@ export function adviceFor(
   if (!nodes.some(({ alive }) => alive))
     advice.push('no node is attempting deliveries. Run posthorn serve with the delivery role.');
   else if (oldestDueSeconds > longWaitSeconds)
-    advice.push('due deliveries are waiting for a node. Add nodes, or look for errors in their logs.');
+    advice.push(
+      'due deliveries are waiting for a node. Look for errors in the logs of the nodes, or add nodes.',
+    );
   if (undecryptable)
     advice.push(
       `nodes with this secret key cannot sign requests to ${webhooksText(undecryptable)}, so ` +

@@ -105,7 +105,8 @@ export const tokenList: OperatorCommand = {
     else terminal.table(columns, tokens);
     if (found.length > limit)
       terminal.note(
-        'There are more tokens. Use --organization, or GET /platform/tokens, which returns all of them.',
+        'There are more tokens. Raise --limit or use --organization. GET /platform/tokens returns all tokens of an ' +
+          'organization, page by page.',
       );
   },
 };

@@ -122,7 +122,8 @@ function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
     case 'NAT64':
       return [ipv4At(12)];
     case 'local NAT64':
-      // The operator of the translator chooses where the IPv4 address is, so treat it as 0.0.0.0.
+      // The translator's configuration decides where in the IPv6 address the IPv4 address is, so treat it as 0.0.0.0,
+      // which is not public.
       return [ipaddr.IPv4.parse('0.0.0.0')];
     case '6to4':
       return [ipv4At(2)];
@@ -163,7 +164,8 @@ export function judgeUrlHost(hostname: string, policy: AddressPolicy): AddressVe
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIPv4(literal) || isIPv6(literal)) return policy.judge(literal);
   if (!/(^|\.)localhost\.?$/.test(hostname)) return 'unknown';
-  // `localhost` may resolve to either address. The connection is refused if that address is not on the list.
+  // `localhost` can resolve to either of these addresses. If it resolves to one that is not on the list, the connection
+  // is refused.
   return ['127.0.0.1', '::1'].some((ip) => policy.judge(ip) === 'allowed') ? 'allowed' : 'blocked';
 }
 

@@ -16,7 +16,7 @@ export function auditHash(previous: Buffer, entry: HashedEntry): Buffer {
     ...[entry.actor_type, entry.actor_id, entry.action, entry.target_type, entry.target_id],
     ...[entry.request_id, entry.source_address, entry.changes],
   ];
-  // PostgreSQL separates the elements of an array with a comma and a space.
+  // `json_build_array` in PostgreSQL puts a comma and a space between the elements.
   const text = `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
   return createHash('sha256').update(previous).update(text).digest();
 }

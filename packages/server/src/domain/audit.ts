@@ -5,10 +5,10 @@ export interface NewAuditEntry {
   organization_id: string;
   workspace_id: string | null;
   actor: Reference;
-  /** Uses the same form as event types: `webhook.created`, `token.revoked`, `service_line.activated`. */
+  /** Has the form of an event type: `webhook.created`, `token.revoked`, `service_line.activated`. */
   action: string;
   target: Reference;
-  /** Null if the change did not come from a request, such as a change made on the command line. */
+  /** Null if no request made the change, for example if it was made on the command line. */
   request_id: string | null;
   source_address: string | null;
   changes: Changes;

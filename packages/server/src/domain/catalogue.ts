@@ -96,7 +96,7 @@ const table = {
       id: text('Service line ID (`LIN-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Reason.'),
+      reason: text('Why work was paused.'),
       resume_expected_at: nullableTime('Time when work is expected to resume. Null if unknown.'),
     }),
     sample: {
@@ -116,7 +116,7 @@ const table = {
       id: text('Service line ID (`LIN-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Reason.'),
+      reason: text('Why the service line was closed.'),
       final_invoice_id: nullableText('ID of the final invoice (`INV-*`). Null if there is none.'),
     }),
     sample: {
@@ -137,7 +137,7 @@ const table = {
       id: text('Service line ID (`LIN-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Reason.'),
+      reason: text('Why the status changed.'),
     }),
     sample: {
       id: line,
@@ -157,7 +157,7 @@ const table = {
       previous_status: previousStatus,
       new_status: newStatus,
       service_line_id: serviceLineId,
-      number: text('Number on the invoice.'),
+      number: text('Invoice number.'),
       amount_minor: count('Total amount, in minor units of the currency.'),
       currency,
       due_at: time('Due date.'),
@@ -208,7 +208,7 @@ const table = {
       currency,
       payment_method: text('Payment method.'),
       failure_code: text("The payment provider's error code."),
-      failure_reason: text('Human-readable reason.'),
+      failure_reason: text('Why the payment failed, for people.'),
       attempt: count('Number of the payment attempt, starting at 1.'),
       next_attempt_at: nullableTime('Time of the next attempt. Null if there is none.'),
     }),
@@ -234,7 +234,7 @@ const table = {
       new_status: newStatus,
       amount_minor: count('Amount that no longer has to be paid, in minor units of the currency.'),
       currency,
-      reason: text('Reason.'),
+      reason: text('Why the invoice was voided.'),
     }),
     sample: {
       id: invoice,
@@ -258,7 +258,7 @@ const table = {
         description: 'ID of the affected service line (`LIN-*`).',
       }),
       severity: Type.String({ pattern: '^p\\d$', description: 'Severity, from `p0` (most severe) to `p9`.' }),
-      title: text('Title.'),
+      title: text('Short description of the incident.'),
     }),
     sample: {
       id: incident,
@@ -301,7 +301,7 @@ const table = {
       service_line_id: serviceLineId,
       previous_severity: text('Severity before the change, such as `p2`.'),
       new_severity: text('Severity after the change, such as `p1`.'),
-      reason: text('Reason.'),
+      reason: text('Why the severity changed.'),
     }),
     sample: {
       id: incident,
@@ -446,7 +446,7 @@ const table = {
       id: text('User ID (`USR-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Reason.'),
+      reason: text('Why the user was deactivated.'),
       deactivated_by: text('ID of the user who deactivated this user (`USR-*`).'),
     }),
     sample: {
@@ -514,7 +514,7 @@ const table = {
       provider: text('External system.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Reason.'),
+      reason: text('Why the system was disconnected.'),
     }),
     sample: {
       id: integration,
@@ -626,7 +626,7 @@ const table = {
     subject: 'task',
     schema: open({
       id: text('Task ID.'),
-      title: text('Title.'),
+      title: text('Short description of the task.'),
       status: text('Initial status.'),
       priority: text('Priority, such as `high`.'),
       service_line_id: serviceLineId,
@@ -653,7 +653,7 @@ const table = {
       service_line_id: serviceLineId,
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Reason.'),
+      reason: text('Why the status changed.'),
     }),
     sample: {
       id: task,
@@ -850,7 +850,7 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
   }
 }
 
-/** The fraction of a name that may differ from the type that it misspells. */
+/** The most edits, as a fraction of the longer name's length, between a type and a misspelling of it. */
 const misspelledPart = 1 / 4;
 
 /** Returns the type that is the fewest edits away from `name`, however many. */

@@ -95,8 +95,8 @@ export function isDelivered(outcome: Outcome): boolean {
 const asksToWait = (httpStatus: number) => httpStatus === 429 || httpStatus === 503;
 
 /**
- * Returns how many milliseconds a Retry-After header (seconds or an HTTP date) asks the sender to wait, or undefined.
- * There is no upper limit here: `judge` limits the wait.
+ * Returns how many milliseconds a Retry-After header (seconds or an HTTP date) asks the sender to wait, or undefined if
+ * there is no valid header. There is no upper limit here: `judge` limits the wait.
  */
 export function parseRetryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;

@@ -36,7 +36,7 @@ export type FailedAttempt = Purpose & {
 const textLengthMax = 500;
 const quoteLengthMax = 120;
 const placeLengthMax = 120;
-/** The latest time that is written out: years have at most four digits. */
+/** The latest time that a sentence spells out. A later one, with a year of five digits, is `for thousands of years`. */
 const lastTimeMs = Date.UTC(9999, 11, 31);
 
 /**
@@ -243,7 +243,7 @@ function explainRedirect(attempt: FailedAttempt, status: number): Diagnosis {
       `Respond with ${successOf(attempt)} at this URL.`,
     );
   }
-  const detail = `Redirected to ${target} (status ${status}). Redirects are not followed.`;
+  const detail = `The receiver redirected to ${target} (status ${status}). Redirects are not followed.`;
   if (target === new URL(attempt.evidence?.url ?? attempt.url).href)
     return say(
       detail,

@@ -14,7 +14,7 @@ export interface EnvelopeHead {
  * `payload` is JSON text and stays unchanged.
  */
 export function envelopeText(head: EnvelopeHead, payload: string, test = false): string {
-  // Event IDs and types need no escaping. The other values come from users.
+  // Event IDs and types need no escaping. The IDs of organizations and workspaces can contain quotation marks.
   return (
     `{"id":"${head.id}","type":"${head.type}","created_at":"${isoText(head.created_at)}",` +
     `"organization_id":${JSON.stringify(head.organization_id)},` +

@@ -31,9 +31,9 @@ export class HealthReports {
   }
 
   /**
-   * Takes the reports to write with a batch of this size. With a small batch it takes all of them, so that a webhook
-   * shows an attempt as soon as its delivery list does. With a large batch, a webhook whose status has not changed is
-   * reported at most once a second.
+   * Takes the reports to write with a batch of this many outcomes. With a small batch, it takes all of them, so that a
+   * webhook shows an attempt as soon as its delivery list does. With a large batch, it takes the report of a webhook
+   * whose status has not changed only once per `healthEveryMs`.
    */
   take(outcomes: number, nowMs: number): readonly HealthReport[] {
     const taken = [...this.#reports.values()].filter(({ webhook_id: id, last_status: status }) => {

@@ -17,7 +17,7 @@ const crockfordUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export type Prefix = 'EVT' | 'WHK' | 'WDLV' | 'TOK' | 'AUD' | 'RPL' | 'REQ';
 
-/** Returns a new ID: a prefix and a ULID. The first ten characters of a ULID are the time, so IDs sort by age. */
+/** Returns a new ID: a prefix and a ULID. The first ten characters of a ULID encode the time, so IDs sort by age. */
 export function newId(prefix: Prefix, nowMs: number, random: Uint8Array = randomBytes(16)): string {
   let time = '';
   for (let rest = nowMs, digit = 0; digit < 10; digit += 1, rest = Math.floor(rest / 32)) {

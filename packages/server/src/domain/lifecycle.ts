@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { EventTypeName } from './catalogue.js';
 import type { Reference } from './event.js';
 
-/** A kind of resource with a status, and its moves. */
+/** A type of resource: its attributes, its statuses and the moves between them. */
 export interface Lifecycle {
   /** The `type` of the subject in its events. */
   readonly kind: string;

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Lifecycle } from './lifecycle.js';
 
 const name = (example: string) => ({
-  schema: Type.String({ maxLength: 256, description: 'Name.', examples: [example] }),
+  schema: Type.String({ maxLength: 256, description: 'Display name.', examples: [example] }),
 });
 
 /**

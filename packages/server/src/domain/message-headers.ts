@@ -27,7 +27,10 @@ export function addEventHeaders(headers: string[], { subject, actor, delivery }:
 
 const visible = /^[!-~]+$/;
 
-/** Returns `<type>/<id>`. All interfaces accept only visible ASCII; to be safe, anything else is percent-encoded. */
+/**
+ * Returns `<type>/<id>`, percent-encoded if it does not consist of visible ASCII. Recorded events always do, but a test
+ * event gets its ID from a sample, and the sample of an added type can contain any text.
+ */
 function referenceText({ type, id }: Reference): string {
   const text = `${type}/${id}`;
   return visible.test(text) ? text : encodeURI(text);
@@ -58,6 +61,6 @@ export function shownHeaders(
     if (!own.has(name.toLowerCase())) headers.push([name, flat[index + 1]!]);
   }
   for (const name of customNames) headers.push([name, null]);
-  // Not by assignment: a header can be named `__proto__`.
+  // Assigning each field of an object would lose a header named `__proto__`.
   return Object.fromEntries(headers);
 }

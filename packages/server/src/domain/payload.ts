@@ -23,7 +23,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
     // Refuse unknown keywords and formats, because they are usually typos and would have no effect. The other strict
     // rules would reject valid schemas that people write for their own types.
     strict: true,
-    // An OpenAPI annotation that exported schemas contain.
+    // Schemas that were exported from an OpenAPI document contain this annotation.
     keywords: ['example'],
     strictTypes: false,
     strictTuples: false,

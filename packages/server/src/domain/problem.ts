@@ -63,14 +63,14 @@ export const problems = {
     title: 'Not found',
     advice:
       'The path or the resource does not exist, the token cannot access the resource, or the event is past its ' +
-      'retention period. The response is the same in each case, so that it does not reveal which IDs exist.',
+      'retention period. For an ID, the response is the same in each case, so that nobody can find out which IDs exist.',
   },
   method_not_allowed: {
     status: 405,
     title: 'Method not allowed',
     advice:
-      'The path exists but does not support this method. `Allow` lists the methods that it supports. Over HTTP, ' +
-      'events can be recorded only on the platform listener.',
+      'The path exists but does not support this method. `Allow` lists the methods that it supports. For ' +
+      'example, the public API cannot record events: send them to `POST /platform/events` on the platform listener.',
   },
   idempotency_in_progress: {
     status: 409,
@@ -151,10 +151,9 @@ export const problems = {
     status: 429,
     title: 'Too many requests',
     advice:
-      'Too many requests were made with the token in a minute, too many test events were sent to the webhook in a minute, the ' +
-      'token or its organization has too many open tails, or too many requests with an invalid token came from your ' +
-      'address. Wait for the number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` ' +
-      'header.',
+      'One of these limits was exceeded: requests per minute with the token, test events per minute to the webhook, ' +
+      'open tails of the token or its organization, or requests with an invalid token from your address. Wait for the ' +
+      'number of seconds in `Retry-After`. The `RateLimit` header shows how many requests with the token are left.',
   },
   internal: {
     status: 500,
@@ -165,9 +164,11 @@ export const problems = {
     status: 503,
     title: 'Service unavailable',
     advice:
-      'The database is unreachable, the node is starting or stopping, too many events are waiting to be ' +
-      'recorded, or the organization is being moved to another cell. Wait for the number of seconds in `Retry-After`, then repeat the request. Unless the ' +
-      'detail says that nothing was changed, a write may have succeeded. Repeat it with the same idempotency key. If it has no key, check first whether it succeeded.',
+      'The service cannot handle the request at the moment: for example, the database is unreachable or overloaded, ' +
+      'the node is starting or stopping, or the organization is being moved to another cell. The detail says why. Wait ' +
+      'for the number of seconds in `Retry-After`, then repeat the request. Unless the detail says that nothing was ' +
+      'changed, a write may have succeeded: repeat the request with the same idempotency key or, if it has none, check ' +
+      'first whether it succeeded.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 

@@ -53,9 +53,9 @@ export function newToken({ actor, lifetimeMs, ...request }: TokenRequest, nowMs:
 }
 
 /**
- * Returns the text of a new token: 32 random bytes after a prefix that secret scanners and people recognize. In a cell,
- * the name of the cell is part of the prefix, so that a proxy can route requests by token: `pht_eu1.…`. The random
- * part contains no period.
+ * Returns the text of a new token: 32 random bytes after a prefix that secret scanners and people recognize. If the
+ * cell has a name, the prefix contains it, so that a proxy can route requests by token: `pht_eu1.…`. The random part
+ * contains no period.
  */
 export function newTokenText(cell?: string): string {
   const prefix = cell === undefined ? 'pht_' : `pht_${cell}.`;

@@ -41,7 +41,7 @@ export interface VerificationFailure {
   duration_ms: number;
   /** The beginning of the response body, as text. */
   response: string | null;
-  /** Absent if the verification is older than this field. */
+  /** Absent if the failure was stored by a version of Posthorn that did not keep evidence. */
   evidence?: Evidence;
 }
 
@@ -68,7 +68,7 @@ export function distinctTypes(given: string | readonly string[]): string[] {
 
 /**
  * Returns what is wrong with a list of `*`, types and whole domains. Each of them must be in the catalogue or in
- * `subscribed`, because a webhook keeps types that leave the catalogue. Skips values that are not strings or
+ * `subscribed`, because a webhook keeps types that are removed from the catalogue. Skips values that are not strings or
  * have an invalid length, because the schema refuses them.
  */
 export function faultsOfSubscription(

@@ -58,7 +58,7 @@ export interface PublicApiOptions {
   console: ConsoleOptions;
   rateLimits: RateLimits;
   guesses: GuessLimit;
-  /** Set if other processes on this machine count the same requests. */
+  /** Set if this node has several processes. A limit then applies to all of them together. */
   counts: CountExchange | undefined;
   trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */

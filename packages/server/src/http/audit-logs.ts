@@ -140,10 +140,7 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
   return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }
 
-/**
- * Binds a cursor to the filters and to the token's organization and workspace, so that no other token can use it to
- * see more.
- */
+/** Binds a cursor to everything that defines the list: the filters and the token's organization and workspace. */
 function bindingFor(query: AuditQuery, request: FastifyRequest): string {
   const { actor_id, action, target_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);

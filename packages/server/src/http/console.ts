@@ -121,7 +121,7 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     guard(reply);
     if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
     const file = files.get(path);
-    // A missing file, such as one from an older build. The page that requests it must reload itself.
+    // This build has no such file. If an older build had it, the error makes the open page reload itself.
     if (!file && (path.startsWith(hashedFolder) || extname(path) !== ''))
       throw new Problem('not_found', 'Nothing exists at this path.');
     // Every other path is a view of the console, which the script of the page renders.

@@ -156,7 +156,7 @@ function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }
 
-/** Binds a cursor to the filters and to the token's workspace, so that another token cannot use it to see more. */
+/** Binds a cursor to everything that defines the list: the filters and the token's organization and workspace. */
 function bindingFor(request: FastifyRequest): string {
   const query = request.query as ListQuery;
   const params = request.params as { webhook_id?: string; event_id?: string };

@@ -34,7 +34,7 @@ const deliveryFields = {
   error: nullable(Type.String(), {
     description:
       'Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. ' +
-      '`disabled` if the webhook was disabled before the next attempt.',
+      '`disabled` if the webhook was disabled before the next attempt. Otherwise null.',
     examples: [null],
   }),
   duration_ms: nullable(Type.Integer(), {
@@ -125,8 +125,8 @@ const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {
       description:
-        "Request URL. If the webhook's URL or header names have changed since the attempt: null for a " +
-        'successful attempt; for a failed attempt, the URL that was used, without its query string.',
+        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a " +
+        'successful attempt. For a failed attempt, it is the URL that was used, without its query string.',
       ...urlExamples,
     }),
     ...requestFields,

@@ -102,7 +102,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
         .header('X-Accel-Buffering', 'no');
-      // A client that is already gone would never release its slot: the response does not emit `close` again.
+      // If the client is already gone, its tail would be counted forever: the response does not emit `close` again.
       if (request.method === 'HEAD' || reply.raw.destroyed || request.raw.socket.destroyed)
         return reply.send('');
       reply.raw.once('close', open.add(request.token));

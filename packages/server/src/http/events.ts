@@ -139,7 +139,7 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
   return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }
 
-/** Binds a cursor to the filters and to the token's workspace, so that another token cannot use it to see more. */
+/** Binds a cursor to everything that defines the list: the filters and the token's workspace. */
 function bindingFor(query: EventQuery, request: FastifyRequest): string {
   const { organization_id, type, subject_type, subject_id, actor_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);

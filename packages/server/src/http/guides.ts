@@ -48,8 +48,8 @@ const conventions = `- Bodies are JSON in UTF-8. Send a body with \`Content-Type
 - Times are RFC 3339 in UTC with milliseconds: \`2026-11-15T09:30:00.000Z\`.
 - IDs are opaque after their prefix.
 - Unknown and repeated query parameters are errors. They are never ignored.
-- Every response has an \`X-Request-Id\` header. You can send your own: 8 to 128 characters from \`A-Z a-z 0-9 . _ -\`.
-- To repeat a \`POST\` safely, send an \`Idempotency-Key\` header. For 24 hours, the same key with the same body returns the first response. A key has no effect on test events.
+- Every response has an \`X-Request-Id\` header. To choose the ID yourself, send this header with 8 to 128 characters from \`A-Z a-z 0-9 . _ -\`.
+- To repeat a \`POST\` safely, send an \`Idempotency-Key\` header. For 24 hours, the same key with the same body returns the first response. Requests that send a test event ignore the key.
 
 ### Pages
 

@@ -29,7 +29,7 @@ const pathLengthMax = 512;
 
 /**
  * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
- * only successful responses, without secrets. A handler that writes also calls `storeWithWrite`.
+ * only successful responses, without secrets. A handler whose write must not be repeated also calls `storeWithWrite`.
  */
 export function installIdempotency(app: FastifyInstance, database: Database, secrets: SecretBox): void {
   app.decorateRequest('heldKey', undefined);
@@ -97,8 +97,8 @@ export function installIdempotency(app: FastifyInstance, database: Database, sec
         body: withoutSecret(JSON.parse(payload)),
         location: location === undefined ? null : String(location),
       };
-      // The request has succeeded either way. Its write has stored what a repeated request needs; a verification, which
-      // stores nothing with its write, can be repeated.
+      // Even if this fails, the request has succeeded, and `storeWithWrite` has already stored a response for repeated
+      // requests. A verification does not call `storeWithWrite`, but it is safe to repeat.
       await storeResponse(database, key, response).catch((error) =>
         request.log[levelFor(error)](
           { reason: (error as Error).message },

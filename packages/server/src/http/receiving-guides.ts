@@ -100,7 +100,10 @@ function retries({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
     [`2xx within ${durationText(timeoutMs)}`, 'The event is delivered.'],
     ['410', 'The delivery fails, and the webhook is disabled. No more events are sent.'],
     ['Any other status, including 3xx', 'The service tries again. It does not follow redirects.'],
-    ['No response in time', 'The service tries again. The `error` of the delivery shows what went wrong.'],
+    [
+      'No response, or not in time',
+      'The service tries again. The `error` of the delivery says why no response arrived.',
+    ],
   ];
   const waits = retryScheduleMs.map((waitMs, index) => [String(index + 2), durationText(waitMs)]);
   return `The status that your receiver returns determines what happens next:

@@ -59,7 +59,7 @@ const ReplayBody = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Send only events whose latest delivery to this webhook did not succeed, or that have no ' +
+          'Send only events whose latest delivery to this webhook failed, or that have no ' +
           'delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no ' +
           'second delivery is created.',
       }),
@@ -94,7 +94,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         summary: 'Replay events',
         description:
           "Resends past events that match the webhook's subscription, oldest first. The replay runs in the background. " +
-          'It stays `running` while a transaction that recorded events in the time range is open.',
+          'As long as a transaction that is recording events in the time range is open, the replay stays `running`.',
         params: webhookParams,
         body: ReplayBody,
         response: { 202: Type.Object({ data: ReplaySchema }) },

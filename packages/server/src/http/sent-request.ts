@@ -45,7 +45,8 @@ export async function sentRequest(
 }
 
 /**
- * Returns the URL of the latest attempt. For a failure, it is stored without the query. Returns null if it is unknown.
+ * Returns the URL of the latest attempt. If the webhook has changed since then, returns the URL stored with a failed
+ * attempt, which has no query, or null if the attempt succeeded.
  */
 function urlOf(webhook: Webhook, { attempted_at, evidence }: DeliveryDetail): string | null {
   if (attempted_at === null) return webhook.url;

@@ -25,7 +25,7 @@ const VerificationFailure = Type.Object(
   { title: 'VerificationFailure' },
 );
 
-/** The fields that every response has. */
+/** The fields of a webhook that every response contains. */
 const identity = {
   id: Type.String({
     pattern: '^WHK-',

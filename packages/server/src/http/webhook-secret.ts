@@ -59,7 +59,8 @@ export function webhookSecretRoute(
         tags: ['Webhooks'],
         summary: 'Rotate the secret',
         description:
-          'While the old secret stays valid, requests are signed with both: `X-Service-Signature` uses the new one, ' +
+          'Replaces the secret of the webhook. During the grace period, requests are signed with both secrets: ' +
+          '`X-Service-Signature` uses the new one, ' +
           '`X-Service-Signature-Previous` the old one, and `webhook-signature` has both signatures.',
         params: webhookParams,
         body: RotateBody,

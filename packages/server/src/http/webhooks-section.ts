@@ -87,7 +87,11 @@ export function webhooksSection(catalogue: Catalogue) {
             },
           },
         },
-        responses: { '2XX': { description: 'The event is delivered. Respond within 3 seconds.' } },
+        responses: {
+          '2XX': {
+            description: 'The event is delivered. To keep up with new events, respond within 3 seconds.',
+          },
+        },
       },
     };
   }

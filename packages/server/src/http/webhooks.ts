@@ -260,7 +260,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     },
   );
 
-  /** Writes a change without verifying. Returns undefined if that is no longer right, because the webhook has changed. */
+  /** Writes a change without verifying the webhook. Returns undefined if another request's change rules this out. */
   async function changeWithoutVerifying(
     request: FastifyRequest,
     seen: Webhook,
@@ -269,7 +269,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request, true);
       if (keepsOldHeaders(webhook, seen, change)) return undefined;
-      // It has been activated since. Its new URL would receive events without being verified.
+      // The webhook has been activated since, so its new URL would receive events without being verified.
       if (change.url !== undefined && webhook.status !== 'disabled') return undefined;
       const changed = await changeWebhook(client, webhook, change);
       if (changed) await writeAudit(client, [changedEntry(request, webhook, changed)]);

@@ -24,7 +24,7 @@ export class AuditWatch {
     this.#repeating = new Repeating(everyMs, () => this.verifyNext(), this.#logger);
   }
 
-  /** Returns how many chains were broken when last verified, and how many were verified since the start. */
+  /** Returns how many chains were broken when last verified, and how many verifications there have been. */
   get figures(): { broken: number; verified: number } {
     return { broken: this.#broken.size, verified: this.#verified };
   }

@@ -12,10 +12,11 @@ interface TalliedWebhook {
   workspace_id: string | null;
 }
 
-/** The counts of one webhook in one period. */
+/** The counts of one webhook in one span. */
 interface Tallied {
   webhook: TalliedWebhook;
   counts: DeliveryCounts;
+  /** Whether the database has these counts. */
   isWritten: boolean;
 }
 
@@ -29,7 +30,7 @@ class Span {
   readonly atMs: number;
   /**
    * Distinguishes the rows of this span from those of other processes, and of other spans for the same time. An hour
-   * and its minutes have the same one, so that the hour can be added up from them: see storage/relocation-counts.ts.
+   * and its minutes have the same part, so that storage/relocation-counts.ts can compute the hour from its minutes.
    */
   readonly part: number;
   readonly #webhooks = new Map<string, Tallied>();
@@ -64,7 +65,8 @@ class Span {
   }
 
   /**
-   * Takes the complete counts of webhooks that changed since the last call, and of their workspaces and organizations.
+   * Returns the complete counts of the webhooks that have changed since the last call, and of their workspaces and
+   * organizations. Marks them as written.
    */
   take(): readonly CountedDeliveries[] {
     const changed: CountedDeliveries[] = [];
@@ -89,8 +91,8 @@ class Span {
     return changed;
   }
 
-  /** Puts back counts that could not be written. They are all written the next time. */
-  putBack(): void {
+  /** Marks all counts as not written, so that the next call of `take` returns them again. */
+  markUnwritten(): void {
     for (const tallied of this.#webhooks.values()) tallied.isWritten = false;
   }
 
@@ -113,9 +115,9 @@ export interface TallyOptions {
 }
 
 /**
- * Counts the results of attempts in memory, and writes the counts every few seconds, so that settling a delivery causes no
- * additional writes. The row of a minute is written as it changes, and the row of an hour when a
- * minute ends: readers add up the minutes of the current hour.
+ * Counts the results of attempts in memory, and writes the counts every few seconds, so that settling a delivery causes
+ * no additional writes. The row of a minute is written whenever it has changed. The row of an hour is written only when
+ * a minute ends, because readers add up the minutes of the current hour.
  */
 export class DeliveryTally {
   readonly #options: TallyOptions;
@@ -147,7 +149,8 @@ export class DeliveryTally {
       this.#hour.add(this.#minute);
       this.#due.add(this.#minute).add(this.#hour);
     }
-    // Within an hour, each minute can occur only once, even if the clock is set back.
+    // This minute may go on in new rows, or come again because the clock was set back. Such rows need another part, and
+    // therefore a new hour.
     const isRepeated = nowMs < this.#minute.atMs + minuteMs;
     if (!this.#hour.includes(nowMs) || this.#hour.size > webhooksMax || isRepeated)
       this.#hour = newHour(nowMs);
@@ -169,7 +172,7 @@ export class DeliveryTally {
       for (let n = 0; n < rows.length; n += rowsAtOnce)
         await writeDeliveryCounts(this.#options.database, rows.slice(n, n + rowsAtOnce));
     } catch (error) {
-      span.putBack();
+      span.markUnwritten();
       if (span !== this.#minute) this.#due.add(span);
       throw error;
     }

@@ -17,7 +17,10 @@ const everyMs = 600_000;
 /** How many rows one statement deletes or releases, so that it ends within its time limit. */
 const deletedAtOnce = 10_000;
 const heldAtOnce = 1_000;
-/** How long one run repeats a part. A service that starts waits for its first run, and so does a move to another cell. */
+/**
+ * How long one run may repeat a part. It is short because the start of a node waits for its first run, and because the
+ * move of an organization to another cell waits for the run's transaction to end.
+ */
 const repeatMsMax = 5_000;
 
 /** Runs periodic maintenance of the database, on one node at a time. */
@@ -73,7 +76,7 @@ export class Maintenance {
     await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));
   }
 
-  /** Runs a part, which returns how many rows it changed, until nothing is left for it. The next run does the rest. */
+  /** Repeats a part until it changes no more rows, or until its time is up. In that case, the next run continues. */
   async #repeat(part: string, work: () => Promise<number>): Promise<void> {
     const endMs = performance.now() + repeatMsMax;
     await this.#try(part, async () => {
@@ -81,7 +84,7 @@ export class Maintenance {
     });
   }
 
-  /** Logs a failure, so that the other parts still run. */
+  /** Runs a part. If it fails, only logs that, so that the other parts still run. */
   async #try(part: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();

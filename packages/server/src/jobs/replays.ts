@@ -5,7 +5,10 @@ import { advanceReplay, nextReplay } from '../storage/replays.js';
 
 const everyMs = 500;
 const defaultPage = 500;
-/** The longest pause of a replay that cannot advance. The first one lasts `everyMs`, and each further one is twice as long. */
+/**
+ * The longest pause of a replay that cannot advance. The first pause lasts `everyMs`, and each one after that is twice
+ * as long.
+ */
 const pauseMsMax = 10_000;
 
 /** Advances the running replays, which take turns, one page at a time. */
@@ -28,7 +31,7 @@ export class Replays {
       const paused = this.#paused();
       const replay = await nextReplay(this.#database, paused);
       if (!replay) {
-        // Other nodes may have finished some of them.
+        // Other nodes may have finished some of these replays.
         this.#pages.clear();
         for (const id of this.#pauses.keys()) if (!paused.includes(id)) this.#pauses.delete(id);
         return;
@@ -37,7 +40,7 @@ export class Replays {
       // If the page turns out to be too large because of large events, the next turn uses a smaller one.
       this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
       const advanced = await this.#database.transaction((client) => advanceReplay(client, replay, page));
-      // Grow slowly, because a page that is too large is lost.
+      // Grow slowly, because the work on a page that is too large is wasted.
       if (advanced?.status === 'running')
         this.#pages.set(replay.id, Math.min(defaultPage, Math.ceil(page * 1.1)));
       else this.#pages.delete(replay.id);

@@ -63,7 +63,7 @@ async function reencryptIn(store: WebhookStore, database: Database, secrets: Sec
   }
 }
 
-/** Encrypts what the keys open. The rest stays unchanged, because its key may come back. */
+/** Encrypts again what the keys can decrypt. The rest stays unchanged, because its key may be added again. */
 function rotatedOf({ id, secret, previous_secret: previous, headers }: SealedSecrets, secrets: SecretBox) {
   const encrypt = (sealed: Buffer) => secrets.seal(secrets.open(sealed, id), id);
   return {

@@ -82,7 +82,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  // This route has its own scope, because only this route accepts NDJSON.
+  // This route has its own Fastify scope, because only this route accepts NDJSON.
   await app.register(async (scope) => platformEventRoutes(scope, options));
   lifecycleRoutes(app, options.lifecycles);
   tokenRoutes(app, options.portal);

@@ -101,7 +101,7 @@ export function platformEventRoutes(
         const { release } = reservation;
         request.releaseBody = release;
         // Also releases the memory if the client goes away while it sends the body. If an earlier request on the same
-        // connection is still running, only the request is closed, not its response.
+        // connection is still running, only the request emits `close`, not its response.
         request.raw.once('close', release);
         reply.raw.once('close', release);
         done(null, announced === undefined ? counted(body, reservation) : body);
@@ -134,7 +134,7 @@ export function platformEventRoutes(
   );
 }
 
-/** Passes on a body of unknown length, and reserves memory as it arrives. Fails with a problem if there is no room. */
+/** Passes on a body of unknown length, and reserves memory as it arrives. Fails if too little memory is left. */
 function counted(body: Readable, reservation: Reservation): Readable {
   let unusedBytes = unannouncedBytes;
   const counting = new Transform({
@@ -209,6 +209,7 @@ function refuseUnstorable(error: unknown): never {
 
 function refuseHidden(): never {
   const detail =
-    'contains a duplicate key that hides a NUL character, an unpaired surrogate or nesting that is too deep';
+    'contains a key more than once, and an earlier value of that key has a NUL character, an unpaired surrogate or ' +
+    'nesting that is too deep';
   throw inputProblem([{ pointer: '', code: 'invalid_text', detail }]);
 }

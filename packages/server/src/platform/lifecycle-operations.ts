@@ -25,7 +25,7 @@ interface Operation {
   readonly check: InputChecker;
 }
 
-/** What can be done with the resources of one kind. */
+/** What can be done with one type of resource. */
 export interface ResourceOperations {
   readonly path: string;
   readonly lifecycle: Lifecycle;

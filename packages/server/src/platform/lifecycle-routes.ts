@@ -76,7 +76,7 @@ function moveRoute(
       );
       if (moved.outcome === 'unknown') throw noSuch(lifecycle);
       if (moved.outcome === 'refused') {
-        // The copy that an organization left behind has an old status.
+        // If the organization has moved to another cell, the copy of the resource that stayed here may be out of date.
         await refuseElsewhere(database, moved.resource.organization_id);
         throw notAllowed(lifecycle, name, moved);
       }

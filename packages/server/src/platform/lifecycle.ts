@@ -103,7 +103,7 @@ async function record(client: Queryable, happened: Happened, context: MoveContex
   const { lifecycle, type, request, before, resource } = happened;
   const { room, ...origin } = context;
   const recorded = type && (await recordEvent(client, type, happened, room));
-  // This comes last, because it locks the organization's chain until the transaction ends.
+  // This comes last, because it locks the organization's audit log until the transaction ends.
   await writeAudit(client, [
     {
       organization_id: resource.organization_id,

@@ -23,8 +23,8 @@ export interface MoverOptions {
 const transactionsMax = 4;
 const eachMax = 2;
 /**
- * After a longer wait for an unreachable database, or for moves whose resources are locked, there would be no time left
- * to respond within 5 s.
+ * A request that has waited this long is refused when a transaction cannot reach the database or times out. Otherwise,
+ * there would be no time left to respond within 5 s.
  */
 const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */

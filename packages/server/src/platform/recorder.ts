@@ -20,7 +20,7 @@ interface Waiting {
   batch: NewBatch;
   characters: number;
   bytes: number;
-  /** Whether it has an idempotency key, which another transaction may hold until it ends. */
+  /** Whether an event of the batch has an idempotency key. An open transaction may hold that key. */
   keyed: boolean;
   sinceMs: number;
   resolve: (recorded: readonly RecordedEvent[]) => void;
@@ -29,7 +29,7 @@ interface Waiting {
 
 /** Memory that is reserved for the body of a request. */
 export interface Reservation {
-  /** Reserves memory for more characters. Throws a problem if there is no room. */
+  /** Reserves memory for more characters. Throws a problem if too little is left. */
   grow: (characters: number) => void;
   /** Releases everything. Further calls have no effect. */
   release: () => void;
@@ -53,13 +53,16 @@ const charactersMax = 16 * 1024 * 1024;
  * 8 MiB.
  */
 const heldBytesMax = 32 * 1024 * 1024;
-/** Per request with its response, per event, and per character of a payload, which is in the body and in the statement. */
+/**
+ * The memory that is needed for a request with its response, for an event, and for a character of a payload. A payload
+ * is in memory twice: in the body and in the statement.
+ */
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;
 /**
- * After a longer wait for an unreachable or locked database, or for requests whose keys are held, there would be no time
- * left to respond within 5 s.
+ * A request that has waited this long is refused when a transaction cannot reach the database or times out. Otherwise,
+ * there would be no time left to respond within 5 s.
  */
 const waitMsMax = 2_000;
 
@@ -84,8 +87,8 @@ export class Recorder {
   }
 
   /**
-   * Reserves memory for a request whose body of `characters` is still to be read. Throws a problem if there is no
-   * room.
+   * Reserves memory for a request whose body, of this many characters, has not been read yet. Throws a problem if too
+   * little is left.
    */
   reserve(characters: number): Reservation {
     let bytes = bytesPerRequest + bytesPerCharacter * characters;
@@ -159,8 +162,8 @@ export class Recorder {
       const away = refusalOf(error)?.organizationId;
       const refused = group.filter((waiting) => hasEventsOf(waiting, away));
       // A request that PostgreSQL refuses must not fail the others. If the error names an organization, the others need
-      // one more commit. Otherwise, halving the batch finds the request in a few more. After a timeout, each half would
-      // wait for the same lock again.
+      // one more commit. Otherwise, halving the batch finds the request in a few more. After a timeout, it is not
+      // halved, because each half would wait for the same lock again.
       if (refused.length > 0) {
         this.#reject(refused, error);
         const others = group.filter((waiting) => !hasEventsOf(waiting, away));

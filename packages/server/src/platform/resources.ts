@@ -55,8 +55,8 @@ export class MoveNotAllowed extends Error {
   }
 }
 
-// The caller is neither an HTTP request nor a node. The deliveries are sent by any node that gets the
-// notification.
+// No HTTP request makes the change, and the caller is not a node with room for the deliveries: any node that gets the
+// notification sends them.
 const context = { request_id: null, source_address: null };
 
 /**

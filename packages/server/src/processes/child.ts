@@ -23,7 +23,7 @@ export class Child {
   readonly startedMs = performance.now();
   /** The last figures that the worker sent. */
   figures: Figures = [];
-  /** Resolves when the worker is listening, or with undefined if it ends first. */
+  /** Resolves with the worker's addresses when it is listening, or with undefined if it ends first. */
   readonly ready: Promise<SharedUrls | undefined>;
   readonly ended: Promise<Ending>;
   readonly #worker: Worker;
@@ -59,8 +59,8 @@ export class Child {
         resolve(ending);
       };
       worker.once('exit', (code, signal) => end({ code, signal, reason }));
-      // The channel to a worker that was killed may break while something is sent to it. Then, `exit` follows. If the
-      // system could not start the process at all, it does not.
+      // Sending a message to a worker that was killed may fail. In that case, `exit` follows. If the system could not
+      // start the process at all, `exit` never comes.
       worker.on('error', (error) => {
         if (this.pid === undefined) end({ code: null, signal: null, reason: error.message });
       });
@@ -81,7 +81,7 @@ export class Child {
     return this.#worker.process.pid;
   }
 
-  /** Whether the supervisor has told this worker to stop. */
+  /** Returns whether the supervisor has told this worker to stop. */
   get isToldToStop(): boolean {
     return this.#isToldToStop;
   }

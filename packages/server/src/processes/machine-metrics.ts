@@ -19,7 +19,7 @@ export class MachineMetrics {
     help: 'Processes of this node that responded to this scrape',
     registers: [this.#registry],
   });
-  /** What ended processes have counted. Without it, a total would fall, and Prometheus would take that for a reset. */
+  /** The totals of processes that have ended. Without them, a total would fall, which Prometheus takes for a reset. */
   #past: Figures = [];
 
   constructor() {
@@ -33,7 +33,7 @@ export class MachineMetrics {
     const responded = new Set(asked.filter((_, index) => responses[index]));
     this.#responding.set(responded.size);
     const own = (await this.#registry.getMetricsAsJSON()) as Figures;
-    // Nothing is awaited from here on: a process that ends meanwhile must be counted exactly once.
+    // Nothing is awaited from here on. A process that ended in between would be counted twice, or not at all.
     const current = alive().map((member) =>
       responded.has(member) ? member.figures : totalsOf(member.figures),
     );

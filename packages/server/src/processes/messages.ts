@@ -17,7 +17,7 @@ export interface Start {
   /** The number of this process, from 1. */
   process: number;
   processes: number;
-  /** The embedded database, which the supervisor runs. Undefined with DATABASE_URL. */
+  /** The embedded database, which the supervisor runs. Undefined if DATABASE_URL is set. */
   target: DatabaseTarget | undefined;
 }
 

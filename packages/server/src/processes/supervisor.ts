@@ -17,7 +17,7 @@ export interface SupervisorOptions {
 
 /** A worker drains within this time, so that the supervisor can end within 10 s. */
 export const stopMsMax = 9_700;
-/** A worker that is replaced first lets its clients move to another connection. */
+/** The same for a worker that is replaced. It first lets its clients move to another process. */
 const replaceMsMax = 12_000;
 
 /**

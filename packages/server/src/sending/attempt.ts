@@ -19,7 +19,10 @@ export interface AttemptTracer {
   attempt(delivery: LeasedDelivery): TraceSpan<Outcome | Withheld>;
 }
 
-/** Signs and sends a request and returns the outcome. Calls `mayStart` right before sending the first byte. */
+/**
+ * Signs and sends a request, and returns the outcome. Calls `mayStart` right before sending the first byte. If that
+ * returns false, sends nothing.
+ */
 export function attempt(
   sender: Sender,
   target: Target,

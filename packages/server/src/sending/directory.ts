@@ -15,8 +15,8 @@ export type WebhookState =
   | { kind: 'inactive' | 'sealed'; target: undefined };
 
 /**
- * Nodes try deliveries to a sealed webhook again every few seconds. If an entry has not been used for this long, this
- * node has none of them.
+ * Deliveries to a sealed webhook are tried again every few seconds. If this node has not used an entry for this long,
+ * it has no more deliveries for that webhook.
  */
 const sealedMs = 60_000;
 
@@ -50,6 +50,7 @@ export class WebhookDirectory {
   /** During a read: the webhooks that have been forgotten since it began. The read may have seen their old state. */
   #forgotten: Set<string> | undefined;
   readonly #reading = new CoalescedCall(() => this.#read());
+  /** The webhooks to read next, each with its organization. */
   #wanted = new Map<string, string>();
 
   constructor(
@@ -92,8 +93,8 @@ export class WebhookDirectory {
   }
 
   /**
-   * Notes that a recording found each of these webhooks active at the given revision. An entry with that revision is as
-   * fresh as the recording's read, and an entry with an earlier one is out of date.
+   * Notes that a recording, which began at `askedAtMs`, found each of these webhooks active at the given revision. An
+   * entry with that revision is as fresh as the recording. An entry with an earlier revision is out of date.
    */
   confirm(matched: readonly Matched[], askedAtMs: number): void {
     for (const { webhook_id: id, revision } of matched) {
@@ -119,9 +120,7 @@ export class WebhookDirectory {
     this.#forgotten?.add(webhookId);
   }
 
-  /**
-   * Resolves after a read that began after this call. All calls that arrive before that read begins share it.
-   */
+  /** Resolves after a read that began after this call. All calls that arrive before that read begins share it. */
   async #want(organizationId: string, webhookId: string): Promise<void> {
     this.#wanted.set(webhookId, organizationId);
     await this.#reading.call();

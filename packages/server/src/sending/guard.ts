@@ -12,7 +12,7 @@ export interface GuardOptions {
   timeoutMs: number;
   resolve?: ResolveName | undefined;
   connect?: buildConnector.connector | undefined;
-  /** Opens and closes a file. Rejects if this process has no file descriptor left. */
+  /** Opens and closes a file. Rejects if no file descriptor is left. */
   openFile?: (() => Promise<void>) | undefined;
 }
 
@@ -45,7 +45,7 @@ export class NameNotResolvedError extends Error {
 
 const ADDRESSES_TRIED_MAX = 4;
 
-// An address that drops packets must leave time for the next one within the usual 10 s of an attempt.
+// If an address drops packets, there must be time to try the next one within the usual 10 s of an attempt.
 const ADDRESS_WAIT_MS_MAX = 2_000;
 
 /**
@@ -62,7 +62,8 @@ export function createGuardedConnector(options: GuardOptions): GuardedConnector 
   async function dialAll({ progress, ...target }: DialTarget): Promise<Socket> {
     const deadline = performance.now() + timeoutMs;
     const addresses = await addressesOf(target.hostname, resolve, timeoutMs).catch(async (error) => {
-      // A resolver that cannot open a socket reports that the name does not exist.
+      // If no file descriptor is left, the resolver reports that the name does not exist. In that case, `openFile`
+      // rejects with the real cause.
       await openFile();
       throw error;
     });
@@ -122,7 +123,7 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
 }
 
 function refuseBlocked(target: buildConnector.Options, addresses: Addresses, policy: AddressPolicy) {
-  // Only listed addresses may be reached without https: nothing goes unencrypted to any other address.
+  // Without https, requests may go only to addresses that the operator has allowed.
   const passes: AddressVerdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
   if (refused === undefined) return;
@@ -130,7 +131,7 @@ function refuseBlocked(target: buildConnector.Options, addresses: Addresses, pol
   throw new BlockedAddressError(target, shown, policy.judge(refused));
 }
 
-/** Opens a connection. Closes it if it opens after the timeout. */
+/** Opens a connection. If it opens only after the timeout, closes it. */
 function dial(
   connect: buildConnector.connector,
   target: buildConnector.Options,
@@ -192,7 +193,7 @@ function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
   });
 }
 
-/** Fails only if this process has no file descriptor left. */
+/** Rejects only if no file descriptor is left. */
 async function openAndCloseFile(): Promise<void> {
   try {
     await (await open(devNull)).close();

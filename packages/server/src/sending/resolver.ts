@@ -38,7 +38,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
     const { resolver, hosts, search } = await settings.read();
     const name = hostname.toLowerCase().replace(/\.$/, '');
     if (!name.includes('.') || name.endsWith('.localhost') || hosts.has(name)) return systemLookup(hostname);
-    // First the name itself, then within the search domains, for names such as `hook.team.svc` in a cluster.
+    // Try the name itself, then the name in each search domain: a cluster has names such as `hook.team.svc`.
     const candidates = hostname.endsWith('.')
       ? [name]
       : [name, ...search.map((domain) => `${name}.${domain}`)];
@@ -80,7 +80,7 @@ interface Known {
   search: readonly string[];
 }
 
-/** The name servers and the names in the hosts file, read again from time to time. */
+/** The name servers, the search domains and the names in the hosts file, read again from time to time. */
 class Settings {
   readonly #options: ResolverOptions;
   #known: Promise<Known> | undefined;

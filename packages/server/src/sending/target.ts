@@ -42,7 +42,7 @@ export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Tar
   };
 }
 
-/** Returns the previous key, or undefined if its secret cannot be decrypted: the current one still signs. */
+/** Returns the previous key, or undefined if its secret cannot be decrypted. The current key still signs. */
 function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
   try {
     return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };

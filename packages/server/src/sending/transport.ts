@@ -7,12 +7,9 @@ import { createGuardedConnector, type GuardOptions } from './guard.js';
 
 const poolsMax = 1_000;
 const poolIdleMs = 60_000;
-/** How long an idle connection is reused if the receiver does not announce a limit. */
+/** How long an idle connection may be kept for reuse if the receiver does not announce a limit. */
 const idleMsUnannounced = 1_000;
-/**
- * How long before the announced limit we stop reusing a connection: our request must arrive before the receiver closes
- * the connection.
- */
+/** How long before the announced limit we stop reusing a connection, so that a request still arrives in time. */
 const idleMsMargin = 500;
 
 export interface TransportOptions {
@@ -46,9 +43,9 @@ export class Transport {
   }
 
   /**
-   * Sends one POST. Never rejects. Only the status of the response matters, not its body. Calls `mayStart` when a
-   * connection is open, right before the first byte, because DNS and connecting may have taken seconds; and again if
-   * the request must be sent again because an idle connection was closed.
+   * Sends one POST. Never rejects. Calls `mayStart` when a connection is open, right before the first byte, because DNS
+   * and connecting may have taken seconds. Calls it again if the request must be sent again, because the receiver had
+   * closed an idle connection.
    */
   post({ origin, path, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
     return new Promise((resolve) => {

@@ -32,7 +32,7 @@ export class Subscription {
     this.#wake();
   }
 
-  /** Resolves when there has been a notification since the last call, after `ms`, or when aborted. */
+  /** Resolves when there has been a notification since the last call, when `ms` have passed, or on abort. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#isNotified && !signal.aborted) {
       await new Promise<void>((resolve) => {

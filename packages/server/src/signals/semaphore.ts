@@ -56,8 +56,8 @@ export class Semaphore {
   }
 
   /**
-   * Calls `start` as soon as there is a slot, with a function that releases it. Returns a function that stops waiting
-   * for one.
+   * Calls `start` as soon as a task of this owner may run, with a function to call when the task has ended. Returns a
+   * function that gives up waiting.
    */
   take(
     name: string,
@@ -87,8 +87,8 @@ export class Semaphore {
   }
 
   /**
-   * Rejects the tasks of one owner, or of all owners, that have waited at least this long: they would fail like the one
-   * that just did.
+   * Rejects the tasks of one owner, or of all owners, that have waited at least this long. They would fail for the same
+   * reason as the task that has just failed.
    */
   rejectWaiting(error: unknown, waitedMsMin: number, name?: string): void {
     const nowMs = performance.now();

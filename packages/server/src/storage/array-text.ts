@@ -1,6 +1,7 @@
 /**
- * Returns an array in PostgreSQL's text form, in one pass: the driver's own encoding takes as long as signing an
- * attempt. Returns null if all values are null: next to other arrays, `unnest` treats null like an array of nulls.
+ * Returns one column of the rows as an array in PostgreSQL's text form. The driver's own encoding would take as long as
+ * signing an attempt. Returns null if all values are null: in an `unnest` of several arrays, null counts as an array of
+ * nulls.
  */
 export function arrayText<Row>(
   rows: readonly Row[],

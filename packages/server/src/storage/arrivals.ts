@@ -11,12 +11,15 @@ import { readSecretsOf, type Sealed, type SealedSecrets } from './webhook-secret
 /** Encrypts the secrets of a webhook with the key of the other cell. */
 export type Reencrypt = (webhook: SealedSecrets) => Sealed;
 
-/** The tables whose rows would take effect immediately, in an order in which rows refer only to earlier ones. */
+/**
+ * The tables whose rows would take effect as soon as they were copied. Each table comes after those that its rows refer
+ * to.
+ */
 const staged = ['webhooks', 'webhook_health', 'tokens', 'replays', 'request_keys', 'event_counts'] as const;
 
 /**
- * Stores, as text, the rows of a stopped organization that would take effect immediately. Replaces what an earlier try
- * stored.
+ * Stages the rows of a stopped organization that would take effect as soon as they were copied: stores them as text in
+ * the new cell. Replaces what an earlier try staged.
  */
 export async function stageRows(
   from: Database,
@@ -50,7 +53,7 @@ export async function stageRows(
 interface StagedRow {
   relation: string;
   content: string;
-  /** For counts: when their period starts, in milliseconds. */
+  /** The start of the counted period, in milliseconds. Null for rows of other tables. */
   at_ms: string | null;
 }
 
@@ -75,7 +78,7 @@ async function readRows(
    union all
   select 'replays', t::text, null from posthorn.replays t where organization_id = $1
    union all
-  -- A request that is still running cannot finish in the other cell.
+  -- Leaves out requests without a response, which cannot finish in the other cell.
   select 'request_keys', t::text, null from posthorn.request_keys t where organization_id = $1 and status is not null
    union all
   select 'event_counts', t::text, (extract(epoch from t.at) * 1000)::text
@@ -117,7 +120,8 @@ export async function activate(
       values: [organizationId, move.id],
     });
     if (rowCount !== 1) throw new MoveTakenOver();
-    // No node counts events until the commit: its counts for the organization would conflict with the staged ones.
+    // Keeps the nodes from counting events until the commit, because their counts for the organization would conflict
+    // with the staged ones.
     await client.query({ text: 'select from posthorn.event_count_progress for update' });
     // If the organization lived here before, its old tokens were kept so that requests with them could be refused.
     await client.query({
@@ -151,8 +155,8 @@ export async function activate(
 }
 
 /**
- * Brings the event counts in line with how far this cell has counted: adds the events that the old cell had not counted
- * yet, or subtracts those that this cell has yet to count.
+ * Adjusts the event counts to the time up to which this cell has counted. If the old cell had not counted that far,
+ * adds the events in between. If it had counted further, subtracts them, because this cell will count them.
  */
 async function adjustCounts(client: Queryable, organizationId: string): Promise<void> {
   const { rows } = await client.query<{ days: string[] | null }>({

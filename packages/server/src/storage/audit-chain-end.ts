@@ -25,8 +25,9 @@ interface ChainRow {
 type Row = ChainRow & (Link | { position: null });
 
 /**
- * Verifies the newest entries of an organization's chain, at most `max`, and that the chain ends with them. Uses one
- * statement, so entries that are written in the meantime do not matter, and the cost does not grow with the log.
+ * Verifies at most `max` of the newest entries of an organization's chain, and that the chain ends with them. Reads
+ * everything in one statement, so entries that are written in the meantime do not matter. The cost does not depend on
+ * the length of the log.
  */
 export async function verifyChainEnd(
   database: Queryable,

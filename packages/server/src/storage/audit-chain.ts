@@ -46,7 +46,7 @@ export interface ChainReport {
 
 const pageSize = 1_000;
 
-/** Returns organizations that have a chain or entries, in order, after `after`. */
+/** Returns organizations that have a chain or entries, sorted by ID, starting after `after`. */
 export async function readAuditedOrganizations(
   database: Queryable,
   after: string,

@@ -9,7 +9,7 @@ export interface BlockingSession {
   since: Date | null;
 }
 
-/** Returns the session, other than this one, whose transaction has used our tables for the longest time. */
+/** Returns the session with the oldest of the transactions that use our tables, apart from this session's own. */
 export async function readBlockingSession(client: Queryable): Promise<BlockingSession | undefined> {
   const { rows } = await client.query<BlockingSession>({
     text: `

@@ -17,7 +17,7 @@ export function cancelStatement(client: pg.Client): void {
   request.writeInt32BE(processID, 8);
   request.writeInt32BE(secretKey, 12);
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-  // Best effort: if the server cannot be reached, there is nothing to cancel.
+  // Best effort: if the server cannot be reached, the statement keeps running.
   socket.on('error', () => undefined);
   socket.setTimeout(cancelMsMax, () => socket.destroy());
   socket.end(request);

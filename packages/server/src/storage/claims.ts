@@ -4,9 +4,9 @@ import type { Room } from './room.js';
 
 export interface ClaimBounds {
   webhooksMax: number;
-  /** For the payloads of all deliveries together. A single payload may be larger. */
+  /** The maximum size of all payloads together. A single payload may be larger. */
   bytesMax: number;
-  /** How long the claim may take, instead of the usual time. */
+  /** How long the claim may take, instead of the usual limit. */
   limitMs?: number;
   /** Cancels the claim. */
   signal?: AbortSignal;

@@ -48,7 +48,8 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
 };
 /**
  * PostgreSQL ends a transaction whose process has sent nothing for this long: its machine may have vanished, and its
- * locks would otherwise last until TCP notices, two hours later. Between two statements, a process only computes.
+ * locks would otherwise last until TCP notices, two hours later. Ten seconds is plenty, because a process only computes
+ * between two statements.
  */
 const idleTransactionMs = 10_000;
 /**
@@ -63,7 +64,7 @@ export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDel
 /** Each statement relies on getting a new snapshot, whatever the default of the database is. */
 const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
-/** The limits of the database or the role do not apply to work that may take a long time. */
+/** Lifts the time limits of the database and the role, for work that may take a long time. */
 const withoutTimeLimits = 'set local statement_timeout = 0; set local lock_timeout = 0';
 
 /** The condition, in SQL, under which writes are refused: the server is a standby, or someone made it read-only. */
@@ -74,7 +75,7 @@ const jsonOid = 114;
 const bigintOid = 20;
 const timestamptzOid = 1184;
 
-/** Parses timestamps. All rows in a batch have the same time, so the last result is cached. */
+/** Returns a parser for timestamps. All rows of a batch have the same time, so the parser caches its last result. */
 function timeParser(): (text: string) => Date {
   const parse = pg.types.getTypeParser(timestamptzOid) as (text: string) => Date;
   let last = { text: '', date: new Date(0) };
@@ -145,8 +146,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * Returns whether the database accepts writes. A setting applies only to new sessions, so a session that refuses
-   * writes is closed.
+   * Returns whether the database accepts writes. A changed setting applies only to new sessions, so a session that
+   * refuses writes is closed.
    */
   async isWritable(): Promise<boolean> {
     const client = await this.#connect();
@@ -300,7 +301,7 @@ export class Database implements Queryable {
     } catch (error) {
       if (error instanceof Error) noteConnectFailure(error);
       // If all connections are in use, waiting for one times out although the database is reachable. A login that is
-      // refused at startup makes startup fail. Later, a refused login means that the database is lost, for any reason.
+      // refused at startup makes startup fail. Later, any refused login counts as a lost database.
       const { totalCount, options, ending } = this.#pool;
       const isLost = isUnreachable(error) || (this.#hasConnected && !ending);
       if (this.#reachability && isLost && totalCount < options.max) {

@@ -75,7 +75,10 @@ export async function readDelivery(
   return rows[0];
 }
 
-/** An SQL condition: whether a delivery is waiting and no node has it in memory. A held one is due once it is released. */
+/**
+ * An SQL condition: whether a delivery is waiting and no node has it in memory. This includes held deliveries, which
+ * are due as soon as they are released.
+ */
 export const isUnleased = "status = 'pending' and coalesce(leased_by, 0) = 0";
 
 /**

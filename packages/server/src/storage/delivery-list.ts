@@ -37,9 +37,9 @@ interface ReadRow extends ListedDelivery {
 }
 
 /**
- * Lists the attempted deliveries of all matching webhooks, newest first, after `after`. Reads a page of each webhook,
- * with the indexes that suit the filter, and returns the newest of these. A page with `hasMore` can have fewer than
- * `limit` deliveries, or none.
+ * Lists the attempted deliveries of all matching webhooks, newest first, starting after `after`. Reads a page of each
+ * webhook, with the indexes that suit the filter, and returns the newest of these. A page with `hasMore` can have fewer
+ * than `limit` deliveries, or none.
  */
 export async function listDeliveries(
   database: Queryable,

@@ -9,7 +9,8 @@ import { useCopySettings } from './row-copy.js';
  */
 const tables: Readonly<Record<string, string>> = {
   arrivals: 'organization_id, relation, ordinal',
-  // Deleted before the deliveries: if a node then dies, a delivery with neither a row nor a webhook is not attempted.
+  // Deleted before the deliveries: if a node dies, the deliveries in its hand-offs that have no row return to the
+  // backlog, as if they had not been settled. Without a webhook, they are not attempted.
   webhooks: 'organization_id, id',
   backlog: 'organization_id, webhook_id, created_at, head, first',
   deliveries: 'organization_id, webhook_id, created_at, id',

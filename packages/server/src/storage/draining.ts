@@ -39,7 +39,7 @@ export async function findExcess(
   select webhook_id
     from posthorn.deliveries
    where organization_id = $1 and status = 'pending' and leased_by is null
-     -- Usually there are few, and then nothing has to be counted.
+     -- Usually only a few deliveries are waiting, and nothing has to be counted.
      and exists (select from posthorn.deliveries
                   where organization_id = $1 and status = 'pending' and leased_by is null
                  offset $2)

@@ -13,9 +13,9 @@ export interface EventDeliveriesFilter {
 const deletedMax = 1_000;
 
 /**
- * Lists deliveries of one event to all webhooks, newest first, after `after`: the first delivery to each webhook (which
- * shares the event's time), redeliveries, and deliveries that have no row yet because they are in a node's memory or in
- * the backlog. Includes attempted deliveries to webhooks that have been deleted since.
+ * Lists deliveries of one event to all webhooks, newest first, starting after `after`: the first delivery to each
+ * webhook (which shares the event's time), redeliveries, and deliveries that have no row yet because they are in a
+ * node's memory or in the backlog. Includes attempted deliveries to webhooks that have been deleted since.
  */
 export async function listEventDeliveries(
   database: Queryable,

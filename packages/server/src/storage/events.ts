@@ -21,7 +21,7 @@ export interface FoundEvents<Event> {
   found: number;
 }
 
-/** Reads one page in the order of (`created_at`, `id`), after `after`. */
+/** Reads one page in the order of (`created_at`, `id`), starting after `after`. */
 export async function readEvents(
   database: Queryable,
   filter: EventFilter,

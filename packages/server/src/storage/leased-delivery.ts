@@ -32,8 +32,8 @@ export interface LeasedDelivery {
   /** The trace of the recording, if this node recorded the event and tracing is on. It is not stored. */
   traceparent?: string | undefined;
   /**
-   * When its row was due. Undefined if the delivery has no row of its own yet. It tells this lease from others: it
-   * changes whenever the delivery goes back to waiting, and never while the delivery is leased.
+   * When the delivery's row was due, or undefined if the delivery has no row of its own yet. This time identifies the
+   * lease: it changes whenever the delivery goes back to waiting, and never while the delivery is leased.
    */
   due_at?: Date | undefined;
   /** Undefined if the delivery has its own row. */

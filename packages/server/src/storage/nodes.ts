@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from './database.js';
 
 /**
- * The condition, in SQL, under which the row `n` of `posthorn.nodes` stands for a node. Otherwise, its process has given
- * up this ID: its leases end like those of a dead node, but nothing died.
+ * The condition, in SQL, under which the row `n` of `posthorn.nodes` stands for a node. Otherwise, the process has
+ * given up this ID. The leases of the ID then end like those of a dead node, although no node died.
  */
 export const isCurrentSql =
   'not exists (select from posthorn.nodes o where o.process = n.process and o.id > n.id)';
 
 /**
- * Registers a node that is alive for `leaseMs` and returns its ID. `process` identifies its process, by default a new
- * one.
+ * Registers a node that is alive for `leaseMs` and returns its ID. `process` identifies the node's process. By default,
+ * it is a new UUID.
  */
 export async function registerNode(
   database: Queryable,

@@ -122,14 +122,15 @@ export interface FailingWebhook {
   error: string | null;
 }
 
-/** The condition that follows selects one of the two indexes for deliveries with a failed attempt. */
+/**
+ * The query appends a condition on the status, which selects one of the two indexes for deliveries with a failed
+ * attempt.
+ */
 const failure = `d.http_status, d.error, d.attempted_at from posthorn.deliveries d
                where d.organization_id = h.organization_id and d.webhook_id = h.webhook_id`;
 const newestFirst = 'order by d.created_at desc, d.id desc';
 
-/**
- * Returns the active webhooks without a success since their first failure, longest-failing first.
- */
+/** Returns the active webhooks that have had only failures since `failing_since`, longest-failing first. */
 async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({
     text: `

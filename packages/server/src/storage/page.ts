@@ -23,8 +23,8 @@ export interface Page<Row> {
 }
 
 /**
- * Returns the statement for one page, after `after`. It contains only the given filters: with `$1 is null or …` the
- * planner could not choose the index of a filter.
+ * Returns the statement for one page, which starts after `after`. It contains only the given filters: with
+ * `$1 is null or …` the planner could not choose the index of a filter.
  */
 export function pageStatement<Column extends string>(
   table: PagedTable<Column>,

@@ -9,7 +9,10 @@ export type Partitioned = (typeof partitioned)[number];
 /** Each weekly partition exists at least a week before it is needed. */
 const daysAhead = 14;
 
-/** A statement locks each partition that it may read, and every index of that partition. */
+/**
+ * A statement locks each partition that it may read, and every index of that partition. Events and deliveries have
+ * seven indexes each.
+ */
 export const locksPerPartition = 8;
 
 /** Returns how many locks a statement can take if it reads events or deliveries of the whole retention period. */

@@ -3,8 +3,8 @@ import type { Queryable } from './database.js';
 type Step = 'seqscan' | 'indexscan' | 'indexonlyscan' | 'hashjoin' | 'mergejoin';
 
 /**
- * Keeps PostgreSQL from using these scans and joins until the transaction ends, if there is another way. Also turns off
- * just-in-time compilation: before PostgreSQL 18, a disabled scan or join that is used anyway makes a plan
+ * Until the transaction ends, keeps PostgreSQL from using these scans and joins, unless there is no other way. Also
+ * turns off just-in-time compilation: before PostgreSQL 18, a disabled scan or join that is used anyway makes a plan
  * look so expensive that it is compiled for each execution, which takes up to 0.3 s.
  */
 export async function avoidScans(client: Queryable, steps: readonly Step[] = ['seqscan']): Promise<void> {

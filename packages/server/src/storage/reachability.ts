@@ -31,9 +31,9 @@ export class Reachability {
   }
 
   /**
-   * Notes that the database refused to write. Until it accepts writes again, a statement that succeeds proves nothing.
-   * A refusal in a session that was opened before the database accepted writes again proves nothing either, because a
-   * session keeps its settings.
+   * Notes that the database refused to write. From then on, the database counts as lost until it is asked and accepts
+   * writes: a statement that succeeds does not show that it does. Ignores a refusal in a session that was opened before
+   * the database last accepted writes again, because a session keeps its settings.
    */
   refusedWrite(error: Error, openedAtMs: number): void {
     if (this.#refusedAtMs !== undefined || openedAtMs <= this.#writableAtMs) return;
@@ -57,7 +57,10 @@ export class Reachability {
     );
   }
 
-  /** Returns whether a session was opened before the database refused to write, and may still have other settings. */
+  /**
+   * Returns whether a session was opened before the database refused to write, so that it may still have the settings
+   * of that time.
+   */
   isOutdated(openedAtMs: number): boolean {
     return this.#refusedAtMs !== undefined && openedAtMs <= this.#refusedAtMs;
   }
@@ -69,7 +72,7 @@ export class Reachability {
     return true;
   }
 
-  /** Notes that a statement succeeded. `isWritable`: the database was asked, and accepts writes. */
+  /** Notes that a statement succeeded. `isWritable` means that the database was asked and accepts writes. */
   regained(isWritable = false): void {
     const isReadOnly = this.#refusedAtMs !== undefined;
     if (this.#lostAtMs === undefined || (isReadOnly && !isWritable)) return;

@@ -185,8 +185,8 @@ async function readEndOfLog(primary: Queryable): Promise<LogPosition> {
 
 /**
  * Returns how far a replica has replayed the log. Undefined if the database is not a replica. Only a role with the
- * privileges of `pg_read_all_stats` sees the timeline that the replica receives. The one that every role sees changes
- * with the replica's next restart point, so until then, the replica may seem to be on the previous timeline.
+ * privileges of `pg_read_all_stats` sees the timeline that the replica receives. The timeline that every role sees
+ * changes only at the replica's next restart point. Until then, the replica may seem to be on the previous timeline.
  */
 async function readReplayed(client: Queryable): Promise<LogPosition | undefined> {
   const { rows } = await client.query<{ position: string | null; timeline: string }>({

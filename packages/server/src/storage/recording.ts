@@ -16,7 +16,7 @@ export interface Matched {
   webhook_id: string;
   /** The revision of the webhook that the recording saw. */
   revision: number;
-  /** Whether some of them are waiting in the backlog because the node had no room. */
+  /** Whether some of its deliveries are waiting in the backlog because the node had no room for them. */
   has_backlog: boolean;
 }
 

@@ -11,8 +11,8 @@ export const deliveryCounts: CopiedTable = {
     ['part', 'int'],
   ],
   partitionedBy: 'at',
-  // The counts in a row only grow. If the organization has been in the new cell before, a node there may have added to
-  // a row.
+  // The counts in a row only grow, so the row with the higher counts is the newer one. It can be the existing one if
+  // the organization has been in the new cell before: a node there may have added to it.
   replaces: `p.delivered + p.failed_attempts + p.given_up >= t.delivered + t.failed_attempts + t.given_up`,
 };
 /**

@@ -98,8 +98,8 @@ export class RelocationCopy {
   }
 
   /**
-   * Copies what has changed since `progress`, or everything, while the organization keeps working. `floor` is a time
-   * before which no open transaction began. Returns the new progress.
+   * Copies what has changed since `progress`, or everything if that is empty, while the organization keeps working.
+   * `floor` is a time before which no open transaction began. Returns the new progress.
    */
   async round(progress: Partial<Progress>, floor: string): Promise<Progress> {
     const [source, target] = [await this.#starting(this.#from), await this.#starting(this.#to)];

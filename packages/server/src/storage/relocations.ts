@@ -55,7 +55,10 @@ export async function readRelocation(
   return rows[0];
 }
 
-/** Throws if this cell may no longer write an outcome that can lead to an event of this type: see `refusalOf`. */
+/**
+ * Throws an error that `refusalOf` reads if this cell may no longer write for the organization. `type` is the type of
+ * the event that the write can lead to.
+ */
 export async function requireHere(client: Queryable, organizationId: string, type: string): Promise<void> {
   await client.query({
     text: 'select posthorn.require_here(array[$1], $2)',
@@ -107,7 +110,7 @@ export async function enterState(
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Takes over a move in this state, to or from this cell. Returns false if there is none. */
+/** Takes over a move that is in this state, to or from the cell `cell`. Returns false if there is none. */
 export async function takeOver(
   client: Queryable,
   move: OrganizationMove,

@@ -63,7 +63,8 @@ const wanted = `
    and (not r.only_failed or coalesce(
          -- Between attempts a delivery counts as failed, as in the list. Before the first it does not.
          d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0),
-         -- Without a row, the event was never delivered, unless its first attempt is still pending.
+         -- Without a row, the event has never been sent to the webhook, so the replay sends it, unless its first
+         -- attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
 

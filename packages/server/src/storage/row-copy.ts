@@ -110,8 +110,8 @@ function pageOf(
 }
 
 /**
- * Copies the rows to a table `page` that lasts as long as the transaction. Returns how many there are. The transactions
- * in the two databases wait for each other.
+ * Copies the rows to a table `page` that lasts as long as the transaction. Returns how many there are. Both
+ * transactions may pause, because they wait for each other.
  */
 async function receiveRows(
   from: Database,

@@ -90,8 +90,8 @@ export interface Settled {
 }
 
 /**
- * Returns the webhooks that another transaction has locked, if outcomes could not be written because of a lock. Empty if
- * the error does not say which.
+ * Returns the webhooks that another transaction has locked, if this error means that outcomes could not be written
+ * because of a lock, or else undefined. The set is empty if the error does not name them.
  */
 export function lockedWebhooks(error: unknown): ReadonlySet<string> | undefined {
   return isLockTimeout(error) ? new Set((error as { detail?: string }).detail?.split(' ')) : undefined;

@@ -41,7 +41,7 @@ export async function readSecretsOf(
   return rows;
 }
 
-/** Reads webhooks with a secret or headers that do not start with `prefix`, by ID, after `after`. */
+/** Reads webhooks with a secret or headers that do not start with `prefix`, sorted by ID, starting after `after`. */
 export async function readSecretsWithout(
   database: Queryable,
   store: WebhookStore,

@@ -121,7 +121,7 @@ export async function readWebhooks(
   return rows;
 }
 
-/** Lists webhooks, newest first, after `after`. */
+/** Lists webhooks, newest first, starting after `after`. */
 export async function listWebhooks(
   database: Queryable,
   filter: { organization_id: string; workspace_id: string | undefined },
@@ -249,8 +249,8 @@ export async function takeDueVerifications(
 }
 
 /**
- * Whether the minute in which tests are counted has not ended. A minute that starts far in the future does
- * not count: a clock has been set back since, and that minute would not end for a long time.
+ * An SQL condition: whether the minute in which tests are counted is still running. A minute that starts far in the
+ * future does not count: a clock has been set back since, and that minute would not end for a long time.
  */
 const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
                        and tests_since < $3::timestamptz + interval '1 minute'`;

@@ -1,6 +1,6 @@
 /**
- * Returns whether an `Accept` header prefers HTML to JSON. If both have the same quality, HTML wins only if it is
- * named explicitly, as browsers do.
+ * Returns whether an `Accept` header prefers HTML to JSON. If both have the same quality, HTML wins only if the header
+ * names it explicitly, as the header of a browser does.
  */
 export function prefersHtml(accept: string): boolean {
   const ranges = accept.split(',').map(rangeOf);

@@ -71,7 +71,10 @@ export function isOpen(operation: Operation): boolean {
   return operation.security?.length === 0;
 }
 
-/** Returns whether requests are counted by token. The platform token, which operations do not name, has no limit. */
+/**
+ * Returns whether the rate limit of a token applies to an operation: whether its `security` names a token. Operations
+ * of the platform listener name none, and the platform token has no limit.
+ */
 export function isCounted(operation: Operation): boolean {
   return (operation.security ?? []).length > 0;
 }

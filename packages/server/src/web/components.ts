@@ -87,7 +87,7 @@ function typedEnum(schema: Schema): Schema {
 
 /**
  * Turns `anyOf` with a type and null into one schema with two types. A schema that becomes a reference keeps `anyOf`,
- * with the types next to it, because Scalar reports schemas without a type.
+ * with the types next to it, because Scalar expects a type in every schema.
  */
 function nullableInPlace(schema: Schema): Schema {
   const { anyOf, ...rest } = schema;

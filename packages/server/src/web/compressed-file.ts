@@ -6,7 +6,10 @@ import { StaticContent } from './static-content.js';
 /** The cache header for a path that contains a hash of the content, which therefore never changes. */
 export const immutable = 'public, max-age=31536000, immutable';
 
-/** A file that does not change while the process runs. It is read and compressed when it is first asked for. */
+/**
+ * A file that does not change while the process runs. The constructor reads it only to compute its hash. The content is
+ * kept in memory, and compressed, from the first request on.
+ */
 export class CompressedFile extends StaticContent {
   /** Identifies the content, for a path that browsers can cache forever. */
   readonly hash: string;

@@ -5,8 +5,8 @@ import { markEncoding } from './etag.js';
 
 const thresholdBytes = 1024;
 /**
- * Bodies up to this size are compressed synchronously. A stream takes twice as long for a page of 25 events; this
- * blocks the event loop for half a millisecond.
+ * Bodies up to this size are compressed synchronously. For a page of 25 events, this blocks the event loop for half a
+ * millisecond, and a stream would take twice as long.
  */
 const syncBytesMax = 128 * 1024;
 /** These take half as long as the defaults, 4 and 6, and JSON becomes at most 12% larger. */
@@ -14,8 +14,8 @@ const brotliQuality = 2;
 const gzipLevel = 3;
 
 /**
- * Compresses responses over 1 KiB if the client accepts it. The ETag names the encoding. HEAD is handled like GET,
- * because Fastify would otherwise drop the body, and with it the headers of the encoding.
+ * Compresses responses over 1 KiB if the client accepts it. The ETag names the encoding. For HEAD, the body is
+ * compressed before Fastify drops it, so that the response has the same headers as for GET.
  */
 export async function installCompression(app: FastifyInstance): Promise<void> {
   await app.register(compress, {

@@ -6,9 +6,9 @@ const connectionsMax = 10_000;
 const warnEveryMs = 60_000;
 
 /**
- * Limits how many connections a listener accepts, so that clients without a token can neither exhaust the memory of the
+ * Limits how many connections a listener accepts, so that clients without a token can exhaust neither the memory of the
  * process nor the files that it may open: deliveries, the database and the other listener keep half of them. Closes
- * further connections at once and calls `onRefused` with the limit, at most once a minute.
+ * further connections at once, and calls `onRefused` with the limit at most once a minute.
  */
 export function limitConnections(server: Server, onRefused: (max: number) => void, files = filesMax()): void {
   const max = Math.min(connectionsMax, Math.floor(files / 2));
@@ -21,7 +21,7 @@ export function limitConnections(server: Server, onRefused: (max: number) => voi
   });
 }
 
-/** Returns how many files this process may open, as far as the system says. */
+/** Returns how many files this process may open, or infinity if the system does not say. */
 function filesMax(): number {
   try {
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];

@@ -24,8 +24,8 @@ const drainMsMax = 6_000;
 
 /**
  * Lets requests in flight finish when the listener closes, and refuses new ones. Closes connections as soon as they
- * are idle: Node checks only once and would wait for the keep-alive timeout of the others. Requests that never finish
- * are cut off.
+ * are idle: Node closes only those that are already idle when the listener closes, and would wait for the keep-alive
+ * timeout of the others. Requests that never finish are cut off.
  */
 export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): Drain {
   let state: 'open' | 'withdrawn' | 'closing' = 'open';

@@ -18,8 +18,8 @@ const compressible = /^(text\/|application\/(json|manifest\+json)|image\/svg)/;
 const bytesMin = 1024;
 
 /**
- * Bytes that do not change while the process runs, in each encoding that was asked for. Each is made once, and all
- * responses share it, so that clients that do not read theirs take no memory.
+ * Bytes that do not change while the process runs, in each encoding that was asked for. Each encoding is computed once
+ * and shared by all responses, so that a client that does not read its response takes no memory.
  */
 export class Encodings {
   readonly #isCompressible: boolean;

@@ -7,7 +7,7 @@ export const wrongTokensMax = 1_000;
 /** An attacker can have more addresses than fit into memory. */
 const addressesMax = 10_000;
 
-/** Limits how many wrong tokens an address can send per minute. An IPv6 network of 64 bits counts as one address. */
+/** Limits how many wrong tokens an address can send per minute. An IPv6 /64 network counts as one address. */
 export class GuessLimit {
   readonly #isOn: boolean;
   readonly #windows: MinuteWindows;

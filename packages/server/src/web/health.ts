@@ -5,7 +5,7 @@ import { Problem } from '../domain/problem.js';
 const status = (value: string) =>
   Type.Object({ status: Type.Literal(value, { description: 'The check passed.' }) });
 
-/** Adds `/healthz` (the process is running) and `/readyz` (it can work). Neither needs a token. */
+/** Adds `/healthz` (the process is running) and `/readyz` (it can handle requests). Neither needs a token. */
 export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolean>): void {
   app.get(
     '/healthz',

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-/** Returns where a request belongs that has no route on this listener; undefined if that is unknown. */
+/** Returns where to send a request that has no route on this listener, or undefined if that is unknown. */
 export type Elsewhere = (method: string, path: string) => string | undefined;
 
 /** Tracks the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */

@@ -53,7 +53,7 @@ export interface ListenerOptions {
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Longer than the longest request head that Node accepts, so that an ID of any length reaches its route. */
+/** The size of the largest request head that Node accepts, so that an ID of any length reaches its route. */
 const maxParamLength = 16 * 1024;
 
 /** Creates an HTTP listener with everything that all listeners share. The caller adds the routes. */
@@ -79,13 +79,14 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     },
     clientErrorHandler: (error, socket) => malformed.respond(error, socket),
   });
+  // By default, Node itself rejects requests with an unknown `Expect`, and its response has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.decorateRequest('logFields', null as unknown as Record<string, unknown>);
   app.decorateRequest('bodyText', undefined);
   const trusted = options.trustedProxies ?? [];
   let hasWarned = false;
-  // Fastify's own `trustProxy` would accept any text as an address, and other headers of the proxy, too.
+  // Fastify's own `trustProxy` would accept any text as an address, and would also trust other headers of the proxy.
   app.decorateRequest('sourceAddress', {
     getter() {
       const forwardedFor = this.headers['x-forwarded-for'] as string | undefined;
@@ -106,8 +107,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
   const routes = knownRoutes(app, options.elsewhere);
   const drain = drainOnClose(app);
-  // This hook returns a promise, so that nothing is sent before the bytes that arrived with the head are parsed: they
-  // may not be HTTP. Other synchronous hooks use callbacks, because a promise for each would cost as much as
+  // This hook returns a promise, so that Node parses the bytes that arrived with the head before anything is sent: they
+  // may not be HTTP. Other hooks that wait for nothing use callbacks, because a promise for each would cost as much as
   // validation.
   app.addHook('onRequest', async (request, reply) => {
     request.logFields = {};
@@ -185,7 +186,7 @@ function refuseUnlessEarly({ routeOptions: { config } }: FastifyRequest): void {
 function createHttpServer(handle: RequestListener): Server {
   const server = createServer(
     {
-      // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no body.
+      // By default, Node itself rejects requests without `Host`, and its response has no body.
       requireHostHeader: false,
       // By default, Node looks for slow requests only every 30 s, so they would have up to a minute.
       connectionsCheckingInterval: 2_000,
@@ -194,7 +195,7 @@ function createHttpServer(handle: RequestListener): Server {
     },
     inTurn(handle),
   );
-  // For a connection without traffic. A tail sends something every 15 s.
+  // Close connections without traffic. Tails stay open, because they send something every 15 s.
   return server.setTimeout(70_000);
 }
 

@@ -7,8 +7,9 @@ import {
   type Verdict,
 } from '../domain/delivery.js';
 
-/** Why an attempt failed: an error, or the class of a status other than 2xx. Labels must have few values. */
+/** The classes of a status other than 2xx. A label must have few values, so it does not contain the status itself. */
 const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
+/** Why an attempt failed: a delivery error or the class of its status. */
 type FailureReason = AttemptError | (typeof statusReasons)[number];
 
 /** One or more values of a gauge. The keys are the values of its label. */
@@ -23,7 +24,7 @@ export class Metrics {
   readonly text: () => Promise<string>;
   readonly eventsRecorded = new Counter({
     name: 'posthorn_events_recorded_total',
-    help: 'Events acknowledged by this process',
+    help: 'Events recorded by this process',
     registers: [this.registry],
   });
   readonly requestSeconds = new Histogram({
@@ -53,7 +54,7 @@ export class Metrics {
     labelNames: ['verdict'],
     registers: [this.registry],
   });
-  /** Looked up once, because finding a counter by its label costs several times as much. */
+  /** Looked up once, because finding a counter by its label costs several times as much as incrementing it. */
   readonly #attemptsBy = {
     delivered: this.#attempts.labels('delivered'),
     retry: this.#attempts.labels('retry'),

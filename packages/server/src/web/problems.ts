@@ -11,7 +11,7 @@ import {
 } from '../storage/database-errors.js';
 import { linger } from './linger.js';
 
-/** Part of the context of a lock timeout if the lock is an idempotency key, which the other transaction has used. */
+/** Occurs in the context of a lock timeout if the other transaction has used the same idempotency key. */
 const lockedKey = /\bevent_keys\b/;
 /** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;

@@ -6,7 +6,7 @@ const text = (description: string, example: string) => ({
   example,
 });
 
-/** The headers of responses that clients use. */
+/** The response headers that clients use. */
 const headers = {
   'X-Request-Id': text(
     'Request ID. If the request has an `X-Request-Id` of 8 to 128 letters, digits, dots, hyphens or underscores, ' +

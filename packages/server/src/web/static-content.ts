@@ -12,7 +12,7 @@ export interface StaticOptions {
   read: () => Promise<Buffer>;
 }
 
-/** Bytes that do not change while the process runs. Their route has the options `encodedRoute`. */
+/** Bytes that do not change while the process runs. The route that sends them must have the options `encodedRoute`. */
 export class StaticContent {
   readonly #options: StaticOptions;
   readonly #encodings: Encodings;
@@ -22,7 +22,7 @@ export class StaticContent {
     this.#encodings = new Encodings(options.type, options.read);
   }
 
-  /** Text, or the bytes of an image. A browser revalidates it and gets a 304. */
+  /** Creates content from text or the bytes of an image. Browsers revalidate it before each use and get a 304. */
   static of(type: string, content: string | Buffer): StaticContent {
     const bytes = Buffer.from(content as string);
     return new StaticContent({

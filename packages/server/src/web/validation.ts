@@ -12,7 +12,7 @@ type InputCheck = (request: FastifyRequest) => readonly InputFault[] | Promise<r
 declare module 'fastify' {
   interface FastifyContextConfig {
     check?: InputCheck;
-    /** Whether the handler validates the body itself; its schema is only documentation. */
+    /** Whether the route's `check` or its handler validates the body. The schema then only documents the body. */
     bodyIsChecked?: boolean;
     /** Whether to ignore the query string, because it is meant for the page that this route serves. */
     queryIsIgnored?: boolean;
@@ -30,8 +30,8 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validat
 (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
 
 /**
- * Validates the query string, the body and the route's own check together. Fastify would stop at the first part that
- * is wrong.
+ * Validates the query string and the body and runs the route's own check, so that one response lists the faults of all
+ * three. Fastify would stop at the first part that is wrong.
  */
 export function installValidation(app: FastifyInstance): void {
   app.setValidatorCompiler(() => () => true);
@@ -49,7 +49,8 @@ export function installValidation(app: FastifyInstance): void {
         const { check } = request.routeOptions.config;
         const faults = query(request.query as RawQuery);
         const refused = new Set(faults.map(parameterOf));
-        // One fault per parameter: the check may look at a parameter that the route does not know.
+        // Report one fault per parameter: the check may find another one in a parameter that is already refused, for
+        // example because the route does not know it.
         const isNew = (fault: InputFault) => !('parameter' in fault && refused.has(fault.parameter));
         const checked = ((await check?.(request)) ?? []).filter(isNew);
         // Parameters come first: they decide the status, and only the first faults are listed.

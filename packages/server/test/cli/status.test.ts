@@ -110,7 +110,9 @@ describe('status', () => {
     expect(text).toMatch(/^posthorn_undecryptable_webhooks 1$/m);
     const { stdout } = await command(['status'], env);
     expect(stdout).toContain('Secret key\tdoes not decrypt the secrets of 1 webhook\n');
-    expect(stdout).toMatch(/Attention: .* cannot sign requests to 1 webhook, .* Restore the key and add it/);
+    expect(stdout).toMatch(
+      /Attention: .* cannot sign requests to 1 webhook, .* Restore the missing key and add it/,
+    );
     const { stdout: decrypted } = await command(['status'], { ...env, ...key(1) });
     expect(decrypted).toContain('Secret key\tdecrypts the secrets of all webhooks\n');
     expect(decrypted).not.toContain('cannot sign');
@@ -357,7 +359,7 @@ describe('doctor', () => {
     await insert('WHK-2', 1);
     expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
       ...{ state: 'problem', detail: 'does not decrypt the secrets of 1 webhook' },
-      remedy: expect.stringContaining('Restore the key'),
+      remedy: expect.stringContaining('Restore the missing key'),
     });
     const keys = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')).join(',');
     expect((await findings({ DATABASE_URL: url, POSTHORN_SECRET_KEY: keys })).of['secret key']).toMatchObject(

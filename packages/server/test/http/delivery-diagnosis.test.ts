@@ -71,7 +71,7 @@ describe.concurrent('a failed attempt', () => {
       server: expect.stringMatching(/^nginx\/9+…$/),
     });
     expect(attempt.response_headers.server.length).toBeLessThanOrEqual(512);
-    expect(attempt.error_detail).toContain('Redirected to https://elsewhere.test/hook');
+    expect(attempt.error_detail).toContain('The receiver redirected to https://elsewhere.test/hook');
   });
 
   it('is explained as it was, although the webhook now points elsewhere and other attempts followed', async () => {

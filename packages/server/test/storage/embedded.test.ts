@@ -155,8 +155,8 @@ describe('a data directory whose database is elsewhere', () => {
       code: 1,
       stderr:
         `The data directory ${copy} is a copy of ${original}: ${copy}/database-directory says that the database is ` +
-        `in ${home}, which the original uses. To use the copy, copy that directory as well, and write the path of ` +
-        'its copy to the file.\n',
+        `in ${home}, which the original uses. To use ${copy}, copy ${home} as well, and write the path of that copy ` +
+        `to ${copy}/database-directory.\n`,
     });
   });
 

@@ -44,8 +44,8 @@ export function AuditLog() {
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every change adds an entry in the same transaction. The hash of each entry also covers the entry
-        before it.
+        Every change adds an entry in the same transaction. Each entry has a hash that also covers the entry
+        before it, so an alteration or removal can be detected.
         {!token.portal && (
           <>
             {' '}

@@ -3,8 +3,8 @@ import type { EventPage } from '../../api/events';
 import { isNewer } from '../../event-order';
 
 /**
- * What was received from when live mode was turned on until it was turned off: every event since the start, even if the
- * connection was lost in between.
+ * The events received in one period of live mode: every event since its start, even if the connection was lost in
+ * between.
  */
 export interface TailRun {
   /** When the tail first connected, on the same clock as `readAtMs` of a page. */
@@ -16,7 +16,10 @@ export interface TailRun {
 type Runs = readonly TailRun[];
 type Pages = readonly EventPage[];
 
-/** If there are more events than this, the list is read again and the run begins with it. */
+/**
+ * If a run has more events than this, the list is read again, so that the run can drop the events that the list then
+ * contains.
+ */
 export const keptMax = 1_000;
 
 export function withRun(runs: Runs, startedAtMs: number): Runs {

@@ -12,6 +12,6 @@ export function headingOf(
   const active = webhooks.filter(({ status }) => status === 'active').length;
   const whose = workspaceId ? ` of ${workspaceId}` : '';
   if (active === 0) return `No webhook${whose} is active`;
-  const what = active < webhooks.length ? 'active webhooks' : 'webhooks';
-  return `All ${active === 1 ? '' : `${active} `}${what}${whose} are healthy`;
+  const what = active < webhooks.length ? 'active webhook' : 'webhook';
+  return active === 1 ? `The ${what}${whose} is healthy` : `All ${active} ${what}s${whose} are healthy`;
 }

@@ -58,7 +58,7 @@ function Form() {
   const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
   const [kept] = useState(() => keptInput<{ draft: WebhookDraft; secret: string }>(formName, token));
   const [draft, setDraft] = useState(() => (kept ? reopened(kept.draft) : opened));
-  // The receiver may have it already.
+  // The receiver may already have the kept secret.
   const [secret] = useState(() => kept?.secret ?? newSecret());
   const [sampled, setSampled] = useState(wanted);
   const keyOf = useRequestKey();

@@ -122,9 +122,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         <span>
           Only events that were not delivered
           <span className="hint">
-            These are events whose latest delivery to this webhook did not succeed, and events without a
-            delivery to it, such as those recorded before the webhook existed. A delivery that is waiting for
-            a retry is attempted now, which uses up one of its scheduled attempts.
+            These are events whose latest delivery to this webhook failed, and events without a delivery to
+            it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is
+            attempted now, which uses up one of its scheduled attempts.
           </span>
         </span>
       </label>

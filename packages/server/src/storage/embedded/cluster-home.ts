@@ -66,7 +66,7 @@ async function claim(home: string, base: string): Promise<void> {
   if (isUsed && !(await isSameDirectory(owner, base)))
     throw new EmbeddedUnavailable(
       `The data directory ${base} is a copy of ${owner}: ${placed(base, home)}, which the original uses. ` +
-        'To use the copy, copy that directory as well, and write the path of its copy to the file.',
+        `To use ${base}, copy ${home} as well, and write the path of that copy to ${join(base, pointerName)}.`,
     );
   await writeFile(join(home, ownerName), `${base}\n`);
 }

@@ -22,9 +22,9 @@ export interface EmbeddedDatabase {
 
 const databaseName = 'posthorn';
 /**
- * Every user of the server holds a shared lock on `presence`. A user that leaves and then gets the lock exclusively
- * was the last, and stops the server. The serving process also holds `serving`. PostgreSQL releases the locks of a
- * killed process with its connection, so nothing has to be cleaned up.
+ * Every process that uses the server holds a shared lock on `presence`. A process that releases it and then gets the
+ * lock exclusively was the last one, and stops the server. The serving process also holds `serving`. PostgreSQL
+ * releases the locks of a killed process with its connection, so nothing has to be cleaned up.
  */
 const presence = 7_401_001;
 const serving = 7_401_002;
