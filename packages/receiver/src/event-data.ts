@@ -432,8 +432,8 @@ export interface EventData {
     reason: string;
     /** HTTP status that the receiver returned. Null if no response arrived. */
     http_status: number | null;
-    /** Duration of the verification in milliseconds. Null if no request could be sent. */
-    duration_ms: number | null;
+    /** Duration of the verification in milliseconds. */
+    duration_ms: number;
   };
   /** A webhook was disabled. It receives no events until it is activated again. */
   'webhook.disabled': {

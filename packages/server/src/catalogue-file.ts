@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { ConfigError } from './config.js';
 import { type AddedEventType, type Catalogue, CatalogueError, createCatalogue } from './domain/catalogue.js';
 import { createPayloadValidator } from './domain/payload.js';
+import { unstorableFaults } from './domain/storable.js';
 
 /** Returns the built-in catalogue with the types that a file adds. Reports any error in the file in one line. */
 export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
@@ -11,11 +12,10 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
     const catalogue = createCatalogue(added);
     const validate = createPayloadValidator(catalogue);
     for (const { type, sample } of added) {
-      const fault = validate(type, sample)[0];
+      // Test events send the sample, and its ID becomes part of a header.
+      const fault = unstorableFaults(sample)[0] ?? validate(type, sample)[0];
       if (fault)
-        throw new CatalogueError(
-          `the sample of ${type} does not match its schema: ${fault.pointer} ${fault.detail}`,
-        );
+        throw new CatalogueError(`the sample of ${type} is not valid: ${fault.pointer} ${fault.detail}`);
     }
     return catalogue;
   } catch (error) {

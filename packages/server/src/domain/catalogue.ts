@@ -719,9 +719,7 @@ const table = {
       webhook_id: text('Webhook ID (`WHK-*`).'),
       reason: text('Reason, such as `timeout`.'),
       http_status: nullableCount('HTTP status that the receiver returned. Null if no response arrived.'),
-      duration_ms: nullableCount(
-        'Duration of the verification in milliseconds. Null if no request could be sent.',
-      ),
+      duration_ms: count('Duration of the verification in milliseconds.'),
     }),
     sample: {
       webhook_id: webhook,

@@ -152,6 +152,11 @@ describe('types added by POSTHORN_CATALOGUE', () => {
     ['a type of the catalogue', JSON.stringify([{ ...further, type: 'invoice.paid' }]), /already/],
     ["the service's own domain", JSON.stringify([{ ...further, type: 'webhook.sent' }]), /webhook/],
     ['the same type twice', JSON.stringify([further, further]), /already/],
+    [
+      'a sample that is no text',
+      JSON.stringify([{ ...further, sample: { weight_g: 1, id: '\ud800' } }]),
+      /parcel\.sent.*\/id.*unpaired surrogate/,
+    ],
     ['a sample that does not fit', JSON.stringify([{ ...further, sample: {} }]), /parcel\.sent.*weight_g/],
     [
       'a schema that is none',

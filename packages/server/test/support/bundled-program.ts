@@ -45,6 +45,8 @@ export async function compileProgram(program: string, dataDir: () => string): Pr
       ...{ POSTHORN_DATA_DIR: dataDir(), POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' },
     },
     stdio: ['ignore', 'pipe', 'inherit'],
+    // Without this, a service that never logs the line below would keep the whole run waiting.
+    ...{ timeout: 120_000, killSignal: 'SIGKILL' },
   });
   const ended = once(service, 'close');
   for await (const line of createInterface(service.stdout)) {
