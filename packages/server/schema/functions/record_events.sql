@@ -1,5 +1,6 @@
 -- Records a batch inside the caller's transaction: a JSON array of {type, organization_id, workspace_id?, actor,
--- subject, payload, idempotency_key?}. Returns one row per element, in order. An element whose key was used in its
+-- subject, payload, idempotency_key?}. Rejects other fields: with a misspelled workspace_id, for example, an event would
+-- belong to the organization as a whole. Returns one row per element, in order. An element whose key was used in its
 -- organization within the last 24 hours, or earlier in the batch, records nothing and returns the first event. The
 -- events of a batch share their time, and their IDs ascend in the order of the batch.
 create or replace function posthorn.record_events(events json)
@@ -21,21 +22,33 @@ begin
          array_agg(f.fault order by e.ordinal) as faults,
          min(e.ordinal) filter (where f.fault is not null) as faulty
     into batch
-    from rows from (json_to_recordset(events) as (
-           type text, organization_id text, workspace_id text, actor json, subject json, payload json, idempotency_key text
-         )) with ordinality as e (
-           type, organization_id, workspace_id, actor, subject, payload, idempotency_key, ordinal)
+    from (select ordinal, json_typeof(element) = 'object' as is_object,
+                 case when json_typeof(element) = 'object' then element else '{}' end as object
+            from json_array_elements(events) with ordinality as a (element, ordinal)) a
+   cross join lateral (
+         select a.ordinal, *
+           from json_to_record(a.object) as r (
+                type text, organization_id text, workspace_id text, actor json, subject json, payload json,
+                idempotency_key text)) e
+   cross join lateral (
+         select string_agg(quote_ident(k), ', ') as unknown
+           from json_object_keys(a.object) k
+          where k not in ('type', 'organization_id', 'workspace_id', 'actor', 'subject', 'payload', 'idempotency_key')) u
    cross join lateral (
          select case
+           when not a.is_object then 'is not a JSON object'
+           when u.unknown is not null then 'has unknown fields: ' || u.unknown
            when e.type is null or e.type !~ '^[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*){1,2}$'
              then format('type %L is not of the form domain.action', e.type)
            when e.type like 'webhook.%' then 'webhook.* events are recorded by the service itself'
            when e.organization_id is null or e.organization_id !~ '^ORG-[!-~]{1,120}$'
              then format('organization_id %L is not ORG-…', e.organization_id)
            when e.workspace_id !~ '^WS-[!-~]{1,120}$' then format('workspace_id %L is not WS-…', e.workspace_id)
-           when coalesce(e.actor ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.actor ->> 'id', '') !~ '^[!-~]{1,128}$'
+           when coalesce(e.actor ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$'
+             or coalesce(e.actor ->> 'id', '') !~ '^[!-~]{1,128}$'
              then 'actor is not {"type": …, "id": …}'
-           when coalesce(e.subject ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.subject ->> 'id', '') !~ '^[!-~]{1,128}$'
+           when coalesce(e.subject ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$'
+             or coalesce(e.subject ->> 'id', '') !~ '^[!-~]{1,128}$'
              then 'subject is not {"type": …, "id": …}'
            when coalesce(json_typeof(e.payload), '') <> 'object' then 'payload is not a JSON object'
          end) as f (fault);

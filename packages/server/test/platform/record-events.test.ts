@@ -53,11 +53,17 @@ test.each([
   ['an organization that is none', { organization_id: 'acme' }, 'organization_id'],
   ['an actor without an id', { actor: { type: 'user' } }, 'actor'],
   ['a type of another form', { type: 'nope' }, 'type'],
+  ['a misspelled field', { workspaceid: 'WS-1', zzz: 1 }, 'event 0: has unknown fields: workspaceid, zzz'],
 ])('the SQL function refuses %s', async (_what, change, named) => {
   const statement = client.query('select * from posthorn.record_events($1)', [
     JSON.stringify([{ ...event, ...change }]),
   ]);
   await expect(statement).rejects.toThrow(named);
+});
+
+test.each(['[null]', '[1]', '["event"]', '[[]]'])('the SQL function refuses %s', async (events) => {
+  const statement = client.query('select * from posthorn.record_events($1)', [events]);
+  await expect(statement).rejects.toThrow('event 0: is not a JSON object');
 });
 
 test('a repeatable read transaction fails with 40001 if its key was committed meanwhile, and can be retried', async () => {
