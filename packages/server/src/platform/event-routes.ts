@@ -5,11 +5,11 @@ import type { NewEvent } from '../domain/event.js';
 import { isoText } from '../domain/instant.js';
 import { type EventChecker, NewEventSchema } from '../domain/new-event.js';
 import { payloadTexts } from '../domain/payload-text.js';
-import { inputProblem, Problem } from '../domain/problem.js';
+import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { hidesUnstorable } from '../domain/storable.js';
 import type { TraceSpan } from '../domain/trace.js';
 import type { NewBatch, RecordedEvent } from '../storage/recording.js';
-import { decodeBody, parseJson } from '../web/listener.js';
+import { decodeBody, parseJson } from '../web/json-body.js';
 import type { Recorder, Reservation } from './recorder.js';
 
 const eventsMax = 1_000;
@@ -109,12 +109,7 @@ export function platformEventRoutes(
     },
     async (request, reply) => {
       const { body } = request;
-      if (body === undefined || body === null) {
-        throw new Problem(
-          'invalid_body',
-          'The body is missing. Send an event, an array of events, or NDJSON.',
-        );
-      }
+      if (body === undefined) throw inputProblem([missingBody]);
       const events: readonly unknown[] = Array.isArray(body) ? body : [body];
       refuseCount(events.length);
       const problem = inputProblem(check(events));
@@ -133,6 +128,12 @@ export function platformEventRoutes(
     },
   );
 }
+
+const missingBody: InputFault = {
+  pointer: '',
+  code: 'required',
+  detail: 'is missing; send an event, an array of events, or NDJSON',
+};
 
 /** Passes on a body of unknown length, and reserves memory as it arrives. Fails if too little memory is left. */
 function counted(body: Readable, reservation: Reservation): Readable {

@@ -14,6 +14,7 @@ import { sourceAddress } from '../domain/source-address.js';
 import { installCompression } from './compression.js';
 import { drainOnClose } from './drain.js';
 import { inTurn } from './in-turn.js';
+import { decodeBody, parseJson } from './json-body.js';
 import { type Elsewhere, knownRoutes } from './known-routes.js';
 import { MalformedHttp } from './malformed-http.js';
 import { problemOf, sendProblem } from './problems.js';
@@ -52,7 +53,6 @@ export interface ListenerOptions {
 }
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** The size of the largest request head that Node accepts, so that an ID of any length reaches its route. */
 const maxParamLength = 16 * 1024;
 
@@ -119,7 +119,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       throw new Problem('malformed_request', 'The request has more than one Host header.');
     drain.refuseWhileStopping();
     drain.closeIfWithdrawn(reply);
-    if (request.is404) throw routes.missing(request.method, request.url);
+    if (request.is404 || hasEmptyId(request)) throw routes.missing(request.method, request.url);
     if (options.hasStarted?.() === false) refuseUnlessEarly(request);
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -199,32 +199,16 @@ function createHttpServer(handle: RequestListener): Server {
   return server.setTimeout(70_000);
 }
 
+/** Returns whether an ID in the path is empty, as in `/v1/events/`. The router would accept it. */
+function hasEmptyId({ params }: FastifyRequest): boolean {
+  for (const [name, value] of Object.entries(params as Record<string, string>))
+    if (value === '' && name !== '*') return true;
+  return false;
+}
+
 function needsNoBody(request: FastifyRequest): boolean {
   const { config, schema } = request.routeOptions;
   return schema?.body === undefined || config.bodyIsOptional === true;
-}
-
-export function decodeBody(body: Buffer): string {
-  try {
-    return utf8.decode(body);
-  } catch {
-    throw new Problem('malformed_json', 'The body is not UTF-8 text.');
-  }
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    // V8 quotes the text around the error, which may contain a secret, so report only the position.
-    const place = /position (\d+)/.exec((error as Error).message)?.[1];
-    throw new Problem(
-      'malformed_json',
-      place
-        ? `The body is not valid JSON: error at character ${place}.`
-        : 'The body is not valid JSON: unexpected end.',
-    );
-  }
 }
 
 /** Returns whether there are two `Host` headers: a proxy could act on one of them, and we on the other. */

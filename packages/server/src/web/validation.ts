@@ -95,8 +95,9 @@ function validatorOf(schema: TSchema, changes: object = {}): ValidateFunction {
 function bodyValidator(schema: TSchema): (body: unknown) => readonly InputFault[] {
   return (body) => {
     const validate = validatorOf(schema);
-    // A missing body counts as an empty object, so that each required field is reported.
-    return validate(body ?? {}) ? [] : faultsFromAjv(validate.errors ?? [], body ?? {});
+    // A missing body counts as an empty object, so that each required field is reported. A body of `null` does not.
+    const given = body === undefined ? {} : body;
+    return validate(given) ? [] : faultsFromAjv(validate.errors ?? [], given);
   };
 }
 

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type ApiResponse, event, type RequestOptions, record, sendRequest } from '../support/client.js';
 import { openSocket, parseResponse, readToEnd, sendRaw } from '../support/raw-http.js';
 import { makeToken, platformToken, sharedService, type TestService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
 
 let service: TestService;
 let token: string;
@@ -276,6 +277,17 @@ describe('a path', () => {
       expectProblem(await sendRequest(`${service.publicUrl}${path}`, { token }), 404, 'not_found');
     },
   );
+
+  it.each(['/v1/events/', '/v1/webhooks/', '/v1/webhooks//deliveries', '/v1/webhooks/?x=1'])(
+    'with an empty id (%s) is 404 for every method, with a token or without',
+    async (path) => {
+      for (const method of ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']) {
+        const url = `${service.publicUrl}${path}`;
+        const statuses = [sendRequest(url, { method }), sendRequest(url, { method, token })];
+        expect((await Promise.all(statuses)).map(({ status }) => status)).toEqual([404, 404]);
+      }
+    },
+  );
 });
 
 describe('a body', () => {
@@ -291,6 +303,39 @@ describe('a body', () => {
     ['white space', ' \n '],
   ])('that is not JSON (%s) is 400 malformed_json', async (_what, raw) => {
     expectProblem(await post({ raw, headers: json }), 400, 'malformed_json');
+  });
+
+  it.each([
+    ['an unexpected end', '{"a": [1', ': error at character 8.'],
+    ['an unfinished text', '{"a":', ': unexpected end.'],
+    ['a trailing comma', '{"a":1,}', ': error at character 7.'],
+    ['NaN', '{"a":NaN}', ': error at character 5.'],
+    ['a bare word that names a position', 'nope at position 99', ': error at character 1.'],
+    [
+      'a bare word far into a text',
+      `{"a":"${'x'.repeat(60_000)}","b":undefined}`,
+      ': error at character 60012.',
+    ],
+    ['a bare word in a text that is too long to search', `{"a":"${'x'.repeat(70_000)}","b":undefined}`, '.'],
+  ])('that is not JSON (%s) is refused with the place of the error', async (_what, raw, place) => {
+    const { body } = await post({ raw, headers: json });
+    expect(body.detail).toBe(`The body is not valid JSON${place}`);
+  });
+
+  it('of null is not a missing body', async () => {
+    const response = await post({ raw: 'null', headers: json });
+    expectProblem(response, 422, 'invalid_body');
+    expect(response.body.errors).toMatchObject([{ pointer: '/0', code: 'wrong_type' }]);
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const before = await tenant.data('GET', `/v1/webhooks/${webhook.id}`);
+    const actions = ['/verify', '/rotate-secret', `/test`, '/replay'];
+    for (const path of ['/v1/webhooks', ...actions.map((action) => `/v1/webhooks/${webhook.id}${action}`)]) {
+      const refused = await tenant.request('POST', path, { raw: 'null', headers: json });
+      expectProblem(refused, 422, 'invalid_body');
+      expect(refused.body.errors, path).toMatchObject([{ pointer: '', code: 'wrong_type' }]);
+    }
+    expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).toEqual(before);
   });
 
   it('that is not JSON never appears in the response: it may contain a secret', async () => {

@@ -114,6 +114,7 @@ describe('POST /platform/events', () => {
   it('refuses a missing body with 422', async () => {
     const { status, body } = await post({});
     expect([status, body.code]).toEqual([422, 'invalid_body']);
+    expect(body.errors).toMatchObject([{ pointer: '', code: 'required' }]);
   });
 
   it.each(['null', '"event"', '42', 'true', '[null]', '[[]]', '["event"]'])(
