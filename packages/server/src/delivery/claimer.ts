@@ -90,7 +90,7 @@ export class Claimer {
     const claimed = await claim(database, room, bounds);
     // Grow slowly: a claim that times out costs this node all its leases.
     this.#fraction = Math.min(1, fraction * 1.1);
-    // If this node has got a new ID during the claim, the leases belong to the old ID and will be released with it.
+    // If this node got a new ID during the claim, the leases belong to the old ID and will be released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const hasMore = lanes.claimed(claimed, room, beganMs);

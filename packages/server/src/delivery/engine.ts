@@ -16,7 +16,7 @@ import { limits } from './limits.js';
 import type { Condition } from './policy.js';
 import { Settler, type Written } from './settler.js';
 
-/** What the engine needs, in addition to what it needs for attempts. */
+/** The options of the engine, including those that it passes on to the attempter. */
 export interface EngineOptions
   extends Pick<
     AttempterOptions,
@@ -94,7 +94,7 @@ export class DeliveryEngine {
       lease: this.#lease,
       settler: this.#settler,
       onRead: () => this.#pump(),
-      // Later retries need no extra claim: the regular claims find them, at least every `pollMs`.
+      // Later retries need no extra claim: the regular claims, which run at least every `pollMs`, find them.
       onRetry: (waitMs) => waitMs < limits.pollMs && this.#claimer.wake(waitMs + limits.retryStepMs),
     });
     const announced = () => this.#announced();
@@ -130,7 +130,7 @@ export class DeliveryEngine {
   accept(batch: RecordedBatch): void {
     this.#options.directory.confirm(batch.matched, batch.askedAtMs);
     if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
-    // If this node has got a new ID since the recording, the leases belong to the old ID and will be released with it.
+    // If this node got a new ID after the recording, the leases belong to the old ID and will be released with it.
     if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
   }
 

@@ -149,11 +149,11 @@ export class Lane {
   }
 
   /**
-   * Notes that a claim left nothing waiting. If `noteManyWaiting` was called after the claim began, at `claimedAtMs`,
+   * Notes that a claim, which began at `beganMs`, left nothing waiting. If `noteManyWaiting` was called since then,
    * some may be waiting again.
    */
-  noteNoneWaiting(claimedAtMs: number): void {
-    if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
+  noteNoneWaiting(beganMs: number): void {
+    if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < beganMs ? 'none' : 'some';
   }
 }
 

@@ -147,7 +147,7 @@ export class Lanes {
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
-  /** Adds (1) or removes (-1) a delivery that is being given back. Until that is written, it takes up memory. */
+  /** Adds (1) or removes (-1) a delivery that is being given back. It takes up memory until that is written. */
   countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
     this.#load.queued += sign;
     this.#load.queuedBytes += sign * bytesOf(delivery);

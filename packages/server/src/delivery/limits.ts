@@ -13,13 +13,21 @@ export const limitTable = {
   elasticUnhealthySlots: [448, 'requests', 'The same for unhealthy webhooks: one usual window stays free.'],
   windowAtStart: [8, 'requests', 'Enough to learn whether a webhook responds.'],
   windowUsual: [64, 'requests', 'Keeps any fast receiver busy.'],
-  windowMax: [512, 'requests', 'At 1 s each, 300 events/s need 300. Half of the slots stay free.'],
+  windowMax: [
+    512,
+    'requests',
+    'At 1 s per request, 300 per second need 300 in flight. Half of the slots stay free.',
+  ],
   windowFailing: [4, 'requests', 'Enough for a failing webhook to make progress on its backlog.'],
   inFlightBytes: [96 * MiB, 'bytes', 'For all payloads in flight: hanging requests cannot fill the memory.'],
   unhealthyInFlightBytes: [48 * MiB, 'bytes', 'For all unhealthy webhooks: half is left for healthy ones.'],
   // Parts of the two limits on bytes in flight
-  firstFraction: [0.55, 'ratio', 'Up to this part, a webhook with nothing in flight may start any payload.'],
-  severalFraction: [0.334, 'ratio', 'Up to this part, a webhook may have several large payloads in flight.'],
+  firstFraction: [0.55, 'ratio', 'Up to this part, a webhook with nothing in flight may start any delivery.'],
+  severalFraction: [
+    0.334,
+    'ratio',
+    'Up to this part, a webhook may have several large deliveries in flight.',
+  ],
   laneFraction: [0.167, 'ratio', 'Half of `severalFraction`, for one webhook: the rest is for others.'],
   littleFraction: [0.006, 'ratio', 'A webhook may always use this part of what is free, for small payloads.'],
   // Conditions, windows, and rests after failures
@@ -27,9 +35,17 @@ export const limitTable = {
   failingAfter: [5, 'failures', 'Any receiver fails now and then, but rarely this many times in a row.'],
   slowMs: [1_000, 'ms', 'A request that takes longer holds its slot so long that others have to wait.'],
   restMs: [25, 'ms', 'A receiver that refuses immediately gets 160 requests per second, not 8,000.'],
-  restLongerEvery: [500, 'failures', 'The rest grows each time, so a dead receiver gets fewer requests.'],
+  restLongerEvery: [
+    500,
+    'failures',
+    'After this many in a row, the rest is twice as long. Dead receivers get fewer requests.',
+  ],
   restFactorMax: [4, 'ratio', 'With the longest rest, 40 attempts/s still notice a recovery within 0.1 s.'],
-  paceSlackMs: [50, 'ms', 'If a timer fires late, a webhook with a rate limit makes up for up to this much.'],
+  paceSlackMs: [
+    50,
+    'ms',
+    'A request that a timer delays by up to this much does not delay the ones after it.',
+  ],
   // Memory
   queued: [30_000, 'deliveries', 'About 50 MB with payloads of 1 kB.'],
   queuedBytes: [64 * MiB, 'bytes', 'Keeps the process below 250 MB even with large payloads.'],
@@ -41,13 +57,29 @@ export const limitTable = {
   laneQueuedNew: [500, 'deliveries', 'Until a webhook responds, its other deliveries stay in the database.'],
   laneQueuedFailing: [150, 'deliveries', 'One second of attempts for a failing webhook.'],
   pacedSeconds: [10, 's', 'A webhook with a rate limit keeps at most this much work in memory.'],
-  unresponsiveBytes: [16 * MiB, 'bytes', 'For webhooks that are not responsive, apart from `queuedBytes`.'],
-  unresponsiveBytesMax: [32 * MiB, 'bytes', 'Up to this, each of them gets `shareFraction` of what is left.'],
-  laneUnresponsiveBytes: [4 * MiB, 'bytes', 'One webhook that hangs gets a quarter. Others still get room.'],
+  unresponsiveBytes: [
+    16 * MiB,
+    'bytes',
+    'For webhooks that are not responsive, in addition to `queuedBytes`.',
+  ],
+  unresponsiveBytesMax: [
+    32 * MiB,
+    'bytes',
+    'Above `unresponsiveBytes`, such webhooks still get a little room, up to this total.',
+  ],
+  laneUnresponsiveBytes: [
+    4 * MiB,
+    'bytes',
+    'For one such webhook: a quarter of `unresponsiveBytes`, so others get room, too.',
+  ],
   shareFraction: [0.125, 'ratio', 'When memory is short, a webhook gets this part of what is left.'],
   recordedFraction: [0.8, 'ratio', 'Recordings fill only this part of a lane, so claimed retries find room.'],
   claimRoomMin: [0.125, 'ratio', 'A lane claims when this part of it is free, not for every free place.'],
-  talliedWebhooks: [5_000, 'webhooks', 'The tally keeps this many in memory, then continues in new rows.'],
+  talliedWebhooks: [
+    5_000,
+    'webhooks',
+    'With counts for more webhooks than this, the tally writes them and starts again.',
+  ],
   lanes: [5_000, 'webhooks', 'With more lanes than this, idle ones are forgotten.'],
   // Claims
   claimDeliveries: [5_000, 'deliveries', 'Parsing them blocks the process for about 50 ms.'],
@@ -55,7 +87,11 @@ export const limitTable = {
   claimWebhooks: [100, 'webhooks', 'Limits the cost of the statement. The next claim takes the others.'],
   claimEach: [100, 'deliveries', 'For a webhook that this node has not sent to recently.'],
   claimMsMax: [10_000, 'ms', 'After a claim that took too long, the next gets more time, up to this.'],
-  claimFractionMin: [0.01, 'ratio', 'Claims that take too long become smaller, down to this part.'],
+  claimFractionMin: [
+    0.01,
+    'ratio',
+    'After a claim that took too long, the next is smaller, down to this part of it.',
+  ],
   pollMs: [500, 'ms', 'A node claims at least this often, in case it missed a notification.'],
   wakeMs: [20, 'ms', 'Groups webhooks that get room at about the same time into one claim.'],
   announcedMs: [60, 'ms', 'After a notification, none follows for 50 ms. A node then claims again.'],
@@ -66,7 +102,11 @@ export const limitTable = {
   unsettledOutcomes: [3_000, 'outcomes', 'Above this, sending pauses: a crash would repeat these attempts.'],
   settleAgainMs: [500, 'ms', 'The pause after the database was unreachable or refused a batch.'],
   healthOutcomes: [50, 'outcomes', 'A smaller batch reports the health of all its webhooks.'],
-  healthEveryMs: [1_000, 'ms', 'In a larger batch, a webhook with the same status is reported this often.'],
+  healthEveryMs: [
+    1_000,
+    'ms',
+    'In a larger batch, a webhook whose status has not changed is reported this often.',
+  ],
   tallyEveryMs: [8_000, 'ms', 'Statistics are at most 10 s old. A crash loses what was not written yet.'],
   // Leases and webhooks in memory
   renewEveryMs: [1_000, 'ms', 'Several renewals may fail before a lease ends.'],
@@ -83,14 +123,18 @@ export const limitTable = {
   forgetMs: [300_000, 'ms', 'A webhook unused for this long is forgotten.'],
   // Waits and shutdown
   alignDeliveries: [1_000, 'deliveries', 'As many as one statement ends or holds within its time limit.'],
-  alignWithinMs: [2_000, 'ms', 'Disabling a webhook waits at most this long for its deliveries to end.'],
+  alignWithinMs: [
+    2_000,
+    'ms',
+    'A change waits at most this long for the waiting deliveries to be ended or held.',
+  ],
   alignAgainMs: [2_000, 'ms', 'If the database cannot end or hold deliveries, it gets time to recover.'],
   sealedWaitMs: [5_000, 'ms', 'If no key decrypts the secret, deliveries wait for an operator to add one.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'How long deliveries wait if this machine cannot open a connection.'],
   drainMs: [8_500, 'ms', 'The whole shutdown may take 10 s.'],
   // Verifications
   verificationMs: [5_000, 'ms', 'A receiver that needs longer for a verification is not ready.'],
-  verifyEveryMs: [2_000, 'ms', 'How often webhooks that are due are verified again.'],
+  verifyEveryMs: [2_000, 'ms', 'How often a node looks for webhooks that are due to be verified again.'],
 } as const satisfies Record<string, readonly [value: number, unit: string, reason: string]>;
 
 export const limits = Object.fromEntries(

@@ -27,7 +27,7 @@ export interface Entry {
   settlement: Settlement;
   /** Whether the delivery goes back before its turn, because this node has no room for it or is stopping. */
   isGivenBack?: boolean;
-  /** The event to record, unless the settlement turns out to be written already. */
+  /** The event to record, unless the settlement was written before or this node was declared dead. */
   event?: ServiceEvent;
   /** The webhook to disable, because its receiver responded with 410. */
   gone?: WebhookKey & { givenUrl: string };
@@ -54,7 +54,7 @@ export interface SettlerOptions {
   onWritten: (written: Written) => void;
   /** Called when a delivery is about to be given back (1), and when it leaves this node's memory (-1). */
   onGivenBack: (delivery: LeasedDelivery, sign: 1 | -1) => void;
-  /** Called when another transaction still has these webhooks locked at the second try to write their outcomes. */
+  /** Called when outcomes could not be written twice or more, because another transaction has locked these webhooks. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
   /** Called when outcomes that had to wait for a lock on these webhooks have been written. */
   onUnlocked: (webhookIds: ReadonlySet<string>) => void;
@@ -217,7 +217,7 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs, true);
   }
 
-  /** Keeps entries of locked webhooks until the next try. By then, most changes to a webhook are committed. */
+  /** Keeps entries of locked webhooks until the next try. By then, the other transaction has usually ended. */
   #setApart(entries: readonly Entry[]): void {
     const webhooks = webhooksOf(entries.filter(({ wasLocked }) => wasLocked));
     if (webhooks.size > 0) {
@@ -253,7 +253,7 @@ export class Settler {
   }
 
   /**
-   * Puts a batch that could not be written back at the front of the queue. If the database refused the batch
+   * Returns a batch to the front of the queue after it could not be written. If the database refused the batch
    * (`isRefused`), a single entry may be the cause. So after two refusals, each entry is written alone. After the
    * third, it goes to the back. If the database itself had a problem, such as a full disk, the batch stays together.
    */

@@ -34,8 +34,8 @@ export interface FailureDetail {
   /**
    * The error code from Node, OpenSSL or undici, such as `CERT_HAS_EXPIRED`, `ECONNRESET` or `UND_ERR_SOCKET`. We add
    * five: `connect_timeout` if no connection opened in time, `tls_timeout` if the TLS handshake did not finish in time,
-   * `plain_http` if the target requires https, `blocked_address` if the guard refused the address, and `dns` if the
-   * name did not resolve.
+   * `plain_http` if the URL uses http and the operator does not allow that for the address, `blocked_address` if the
+   * guard refused the address, and `dns` if the name did not resolve.
    */
   code: string | undefined;
   message: string;

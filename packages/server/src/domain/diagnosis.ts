@@ -36,7 +36,7 @@ export type FailedAttempt = Purpose & {
 const textLengthMax = 500;
 const quoteLengthMax = 120;
 const placeLengthMax = 120;
-/** The latest time that a sentence spells out. A later one, with a year of five digits, is `for thousands of years`. */
+/** The latest time that a sentence spells out. Later ones, whose year has five digits, become `for thousands of years`. */
 const lastTimeMs = Date.UTC(9999, 11, 31);
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** The part after the prefix is opaque: printable ASCII without spaces, and short enough to keep keys small. */
+/** The part after the prefix is opaque: printable ASCII without spaces, and short enough for the keys of indexes. */
 const opaque = '[!-~]{1,120}';
 
 export const identifierPattern = {

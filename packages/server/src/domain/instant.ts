@@ -4,7 +4,7 @@ const dateOnly = /^(\d{4})-(\d{2})-(\d{2})$/;
 const dateTime =
   /^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** The form of a date or a time, for the API document. */
+/** The form of a date or a time, for the OpenAPI document. */
 export const instantPattern = `${dateOnly.source}|${dateTime.source}`;
 
 /**

@@ -28,8 +28,8 @@ export function addEventHeaders(headers: string[], { subject, actor, delivery }:
 const visible = /^[!-~]+$/;
 
 /**
- * Returns `<type>/<id>`, percent-encoded if it does not consist of visible ASCII. Recorded events always do, but a test
- * event gets its ID from a sample, and the sample of an added type can contain any text.
+ * Returns `<type>/<id>`, percent-encoded if it does not consist of visible ASCII. For a recorded event, it always does.
+ * For a test event, the ID of the subject comes from the sample, which can contain any text if the type was added.
  */
 function referenceText({ type, id }: Reference): string {
   const text = `${type}/${id}`;

@@ -27,7 +27,7 @@ export function encodeCursor(position: Position, binding: string): string {
   return Buffer.concat([digest(body, binding), body]).toString('base64url');
 }
 
-/** Returns the position that a cursor encodes, or undefined if the cursor was not made for this binding. */
+/** Returns the position that a cursor encodes, or undefined if it is damaged or has another binding. */
 export function decodeCursor(cursor: string, binding: string): Position | undefined {
   if (!/^[A-Za-z0-9_-]{20,200}$/.test(cursor)) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');

@@ -214,8 +214,8 @@ export class Problem extends Error {
 }
 
 /**
- * Faults that any parameter can have. Starting again without a cursor, as advised for an invalid cursor, does not fix
- * them.
+ * Faults that any parameter can have. They say nothing about the cursor itself, so the advice for an invalid cursor,
+ * which is to start again without one, does not fit.
  */
 const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);
 

@@ -23,7 +23,7 @@ const value = /^[!-~](?:[ -~]{0,1022}[!-~])?$/;
 const reserved =
   /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
 
-/** The rules for headers as JSON Schema, for the API document. */
+/** The rules for headers as JSON Schema, for the OpenAPI document. */
 export const documentedHeaders = {
   maxProperties: countMax,
   propertyNames: { pattern: token.source, maxLength: nameLengthMax },
