@@ -38,7 +38,7 @@ const SearchedPageMeta = Type.Object(
 );
 const DeliveryList = Type.Object({ data: Type.Array(DeliverySchema), meta: SearchedPageMeta });
 
-/** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */
+/** Adds the routes that list deliveries: to all webhooks, to one webhook, and of one event. */
 export function deliveryListRoutes(app: FastifyInstance, database: Database, earliestMs: () => number): void {
   app.get<{ Querystring: ListQuery }>(
     '/v1/deliveries',
@@ -151,7 +151,7 @@ function pageBody({ rows, hasMore, next, searchedToMs }: DeliveryPage, binding: 
   return { data, meta: { cursor, has_more: hasMore, ...searched } };
 }
 
-/** Returns the event to filter by. An ID that Posthorn did not create contains no time and matches no event. */
+/** Returns the event to filter by. A malformed ID contains no time and matches no event. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }

@@ -28,8 +28,8 @@ const abandonedMs = 60_000;
 const pathLengthMax = 512;
 
 /**
- * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
- * only successful responses, without secrets. A handler whose write must not be repeated also calls `storeWithWrite`.
+ * Sends the first response again if a POST is repeated with the same `Idempotency-Key` within 24 h. Stores only
+ * successful responses, without secrets. A handler whose write must not be repeated also calls `storeWithWrite`.
  */
 export function installIdempotency(app: FastifyInstance, database: Database, secrets: SecretBox): void {
   app.decorateRequest('heldKey', undefined);

@@ -32,9 +32,9 @@ export function readLimits(connections: number): ReadLimits {
 }
 
 /**
- * Limits how many reads are in progress at once, so that they cannot take every database connection: each uses one at a
- * time. Further ones wait, and the organization with the fewest in progress is next. A slot is given back as soon as the
- * response is ready, however slowly the client then reads it.
+ * Limits how many reads are in progress at once, so that they cannot take every database connection: each read uses one
+ * connection at a time. Further reads wait, and the organization with the fewest reads in progress is next. A slot is
+ * given back as soon as the response is ready, however slowly the client then reads it.
  */
 export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimits): void {
   const slots = new Semaphore(reads);

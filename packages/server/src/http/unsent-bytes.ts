@@ -14,11 +14,14 @@ const defaults = {
 
 interface Account {
   bytes: number;
-  /** Functions that cut off a client, oldest first, each with the bytes that the client has not read. */
+  /** Functions that cut off a client, oldest first, each with the number of bytes that the client has not read. */
   cutOffs: Map<() => void, number>;
 }
 
-/** Counts what clients have not read yet, for each organization and in total. Each byte takes up to three in memory. */
+/**
+ * Counts what clients have not read yet, for each organization and in total. Each counted byte can occupy up to three
+ * bytes of memory.
+ */
 export class UnsentBytes {
   readonly #limits: typeof defaults;
   readonly #accounts = new Map<string, Account>();

@@ -6,7 +6,7 @@ export const verifySnippets = {
   typescript: `import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-// body: the raw bytes of the request.
+// body: the raw bytes of the request body.
 export function isValid(
   body: Buffer,
   headers: IncomingHttpHeaders,
@@ -35,7 +35,7 @@ export function isValid(
 
   python: `import base64, hashlib, hmac, re, time
 
-# body: the raw bytes of the request. headers: a case-insensitive mapping.
+# body: the raw bytes of the request body. headers: a case-insensitive mapping.
 def is_valid(body: bytes, headers, secret: str) -> bool:
     sent_at = headers.get("webhook-timestamp", "")
     if not re.fullmatch("[0-9]{1,12}", sent_at):
@@ -55,7 +55,7 @@ def is_valid(body: bytes, headers, secret: str) -> bool:
     given = headers.get("webhook-signature", "").encode().split()
     return any(hmac.compare_digest(expected, each) for each in given)`,
 
-  shell: `# body.json: the raw bytes of the request.
+  shell: `# body.json: the raw bytes of the request body.
 # Prints the value that X-Service-Signature must have.
 echo "sha256=$(openssl dgst -sha256 -hmac "$SECRET" < body.json | sed 's/.*= //')"`,
 } as const;

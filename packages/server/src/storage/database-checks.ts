@@ -77,7 +77,10 @@ export async function readDatabaseIdentity(database: Queryable): Promise<Databas
   return rows[0]!;
 }
 
-/** Returns the newest webhook with its encrypted secret, to try the keys on; undefined if there is none. */
+/**
+ * Returns the newest webhook with its encrypted secret, so that the caller can check whether the secret key decrypts
+ * it. Returns undefined if there are no webhooks.
+ */
 export async function readSealedSecret(
   database: Queryable,
 ): Promise<{ id: string; secret: Buffer } | undefined> {

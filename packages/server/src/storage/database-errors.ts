@@ -9,7 +9,7 @@ export function isConnectFailure(error: unknown): error is Error {
   return error instanceof Error && connectFailures.has(error);
 }
 
-/** Returns what went wrong. Node gives no message if a name has several addresses and none accepts the connection. */
+/** Returns what went wrong. Node.js gives no message if a name has several addresses and none accepts a connection. */
 export function reasonOf(error: Error): string {
   return error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
 }

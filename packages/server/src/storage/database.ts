@@ -257,7 +257,7 @@ export class Database implements Queryable {
       broken = (await this.#succeeded(client)) || mustClose();
       return result;
     } catch (error) {
-      // A statement that timed out here still runs on the server, so its connection cannot be used again.
+      // A statement that timed out here may still be running on the server, so its connection cannot be used again.
       const isLost = isUnreachable(error);
       broken = isLost || mustClose();
       if (isRefusedWrite(error)) this.#refused(error, client);
@@ -271,8 +271,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * Notes that the database is reachable. A read succeeds even in a read-only database, so after a refused write, this
-   * asks whether writes are accepted again, in a session that was opened since. Returns whether to close the connection.
+   * Notes that the database is reachable. A read succeeds even in a read-only database. So after a refused write, asks
+   * in a session opened after the refusal whether writes are accepted again. Returns whether to close the connection.
    */
   async #succeeded(client: pg.PoolClient): Promise<boolean> {
     if (this.#reachability?.isOutdated(openedAtMs(client))) return true;

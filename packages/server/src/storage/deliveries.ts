@@ -35,8 +35,9 @@ export async function alignWaiting(
 const heldWebhooksMax = 10;
 
 /**
- * Releases deliveries that are still held although their webhook is no longer unverified, because releasing them failed
- * when its status changed: about `atMost` for each of a few webhooks. Returns how many.
+ * Releases or ends deliveries that are still held although their webhook is no longer unverified. This happens if
+ * aligning them did not finish after the status changed. Handles a few webhooks per call, with about `atMost`
+ * deliveries each. Returns how many it changed.
  */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({

@@ -30,8 +30,8 @@ const durationsMax = 10_000;
 const hoursAtOnce = 4;
 const webhooksMax = 1_000;
 /**
- * Redeliveries and replays can commit deliveries whose time is before the horizon, so an hour is cached only this long
- * after it ended. Their transactions take less time than that.
+ * Redeliveries and replays can commit deliveries whose time is before the horizon, so an hour is not cached until this
+ * long after it ended. Their transactions take less time than that.
  */
 const redeliveredMs = 60_000;
 

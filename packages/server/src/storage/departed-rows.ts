@@ -5,12 +5,12 @@ import { useCopySettings } from './row-copy.js';
 
 /**
  * The tables whose rows are deleted after an organization has moved away, with their keys. Tokens and resources stay,
- * so that requests for them can be refused with the name of the right cell. The audit log can only be appended to.
+ * so that requests that use them can be refused with the name of the right cell. The audit log can only be appended to.
  */
 const tables: Readonly<Record<string, string>> = {
   arrivals: 'organization_id, relation, ordinal',
-  // Deleted before the deliveries: if a node dies, the deliveries in its hand-offs that have no row return to the
-  // backlog, as if they had not been settled. Without a webhook, they are not attempted.
+  // Deleted before the deliveries. If a node dies after the rows of its settled deliveries were deleted here, these
+  // deliveries look unsettled and return to the backlog. Without a webhook, they are not attempted.
   webhooks: 'organization_id, id',
   backlog: 'organization_id, webhook_id, created_at, head, first',
   deliveries: 'organization_id, webhook_id, created_at, id',

@@ -24,8 +24,8 @@ export async function openTransactions(database: Queryable): Promise<readonly st
 }
 
 /**
- * Returns the webhook with the most waiting deliveries in an organization, if more than `max` deliveries with a row are
- * waiting.
+ * Returns the webhook with the most waiting deliveries in an organization, if the organization has more than `max`.
+ * Counts only deliveries that have a row of their own, not those in the backlog.
  */
 export async function findExcess(
   database: Database,

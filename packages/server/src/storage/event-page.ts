@@ -39,7 +39,7 @@ export function readEventPage(
   return order === 'desc' ? read(filter) : readToHorizon(read, filter, after, readHorizon);
 }
 
-/** Reads the same page as JSON texts, ready to send. */
+/** Reads the page that `readEventPage` reads, but returns JSON texts that are ready to send. */
 export function readEventTextPage(
   database: Database,
   filter: EventFilter,

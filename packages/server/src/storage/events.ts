@@ -67,7 +67,7 @@ function sizedPageStatement(
   return { ...page, text, values };
 }
 
-/** Reads the same page as texts, each equal to `eventJson` of the event. */
+/** Reads the page that `readEvents` reads, but returns each event as text, equal to its `eventJson`. */
 export async function readEventTexts(
   database: Queryable,
   filter: EventFilter,

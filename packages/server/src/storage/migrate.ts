@@ -44,8 +44,8 @@ interface SchemaFile {
 /**
  * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
  * database, then the migrations that are missing, then the functions whose text has changed. Nodes that start at the
- * same time wait for each other. Everything happens in one transaction. While a transaction of another session is in the
- * way, it keeps retrying, and calls `onBlocked` once for each such session.
+ * same time wait for each other. Everything happens in one transaction. While another session's transaction is in the
+ * way, this function keeps retrying. It calls `onBlocked` once for each such session.
  */
 export async function migrate(
   database: Database,

@@ -3,7 +3,7 @@ import { reasonOf } from './database-errors.js';
 
 /** How often a read-only database is asked whether it accepts writes again. */
 const askEveryMs = 1_000;
-/** How often a full disk is reported. Reads still succeed, so nothing shows when there is space again. */
+/** How often a full disk is reported. Reads still succeed, so there is no sign of when there is space again. */
 const fullEveryMs = 60_000;
 
 /** Logs once when the database is lost and once when it is back, even if many statements fail. */
@@ -31,9 +31,9 @@ export class Reachability {
   }
 
   /**
-   * Notes that the database refused to write. From then on, the database counts as lost until it is asked and accepts
-   * writes: a statement that succeeds does not show that it does. Ignores a refusal in a session that was opened before
-   * the database last accepted writes again, because a session keeps its settings.
+   * Notes that the database refused to write. From then on, the database counts as lost until a check shows that it
+   * accepts writes. A statement that succeeds does not prove this. Ignores a refusal in a session that was opened
+   * before the database last became writable, because a session keeps its settings.
    */
   refusedWrite(error: Error, openedAtMs: number): void {
     if (this.#refusedAtMs !== undefined || openedAtMs <= this.#writableAtMs) return;
@@ -65,7 +65,10 @@ export class Reachability {
     return this.#refusedAtMs !== undefined && openedAtMs <= this.#refusedAtMs;
   }
 
-  /** Returns whether to ask now if a read-only database accepts writes again, and notes that this was done. */
+  /**
+   * Returns whether it is time to ask a read-only database whether it accepts writes again. If so, notes the time, so
+   * that no other caller asks soon afterwards.
+   */
   takeTurnToAsk(): boolean {
     if (this.#refusedAtMs === undefined || this.#now() - this.#askedAtMs < askEveryMs) return false;
     this.#askedAtMs = this.#now();

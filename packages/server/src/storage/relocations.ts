@@ -56,8 +56,8 @@ export async function readRelocation(
 }
 
 /**
- * Throws an error that `refusalOf` reads if this cell may no longer write for the organization. `type` is the type of
- * the event that the write can lead to.
+ * Throws an error if this cell may no longer write for the organization. `refusalOf` recognizes this error. `type` is
+ * the type of the event that the write can lead to.
  */
 export async function requireHere(client: Queryable, organizationId: string, type: string): Promise<void> {
   await client.query({
@@ -206,8 +206,9 @@ export type Arrival = 'copied' | 'taken over' | 'missing' | 'unknown';
 
 /**
  * Returns what the cell `to` holds for an organization that has left the cell `from`, whose name is `cell`. Taking over
- * adds an entry to the audit log, and nothing is added to the log in the cell that it has left. So if `to` has taken
- * over, the chain is longer there. One statement reads everything in `to`, so it cannot change in between.
+ * adds an entry to the audit log, and nothing is added to the log in the cell that the organization has left. So if
+ * `to` has taken over, the chain is longer there. One statement reads everything in `to`, so it cannot change in
+ * between.
  */
 export async function readArrival(
   from: Queryable,

@@ -52,7 +52,8 @@ const joined = `
 
 /**
  * Matches the events `e` that a replay `r` sends to the webhook `w`: those that `w` would get if they were recorded
- * now, within the replay's filters. Events that were recorded without deliveries stay without them.
+ * now, within the replay's filters. Two kinds of events are never sent: events about the webhook itself, and
+ * `webhook.delivery_failed` events about the delivery of a `webhook.*` event.
  */
 const wanted = `
        (w.workspace_id is null or w.workspace_id = e.workspace_id)
@@ -63,8 +64,8 @@ const wanted = `
    and (not r.only_failed or coalesce(
          -- Between attempts a delivery counts as failed, as in the list. Before the first it does not.
          d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0),
-         -- Without a row, the event has never been sent to the webhook, so the replay sends it, unless its first
-         -- attempt is still pending.
+         -- If there is no delivery row, the event has never been sent to the webhook, or its first delivery is still
+         -- pending without a row. The replay sends it only in the first case.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
 
@@ -180,9 +181,9 @@ export interface AdvancedReplay extends Replay {
 
 /**
  * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if the replay has
- * ended, its organization is moving, or another node is working on it or on another replay of the webhook: with
- * `only_failed`, both would queue a delivery for the same event. Position and deliveries commit together, so nothing is
- * repeated after a crash.
+ * ended, if its organization is moving, or if another node is working on this or another replay of the webhook. Two
+ * replays with `only_failed` that advance at the same time could both queue a delivery for the same event. Position and
+ * deliveries commit together, so nothing is repeated after a crash.
  *
  * If the latest delivery of an event is waiting for a retry, `only_failed` makes it due now instead of queuing another.
  * Does not change a delivery that another transaction has locked: it is being claimed, settled or made due. Waiting for

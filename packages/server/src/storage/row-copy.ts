@@ -55,7 +55,7 @@ export async function useCopySettings(client: Queryable): Promise<void> {
 
 /**
  * Copies the rows of an organization that match the condition. Each page is a transaction of its own in the database
- * `to`, and fails if another process has taken over the move.
+ * `to`. While the organization is arriving, a page fails if another process has taken over the move.
  */
 export async function copyRows(
   from: Database,

@@ -302,8 +302,9 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
 const endedWithDisablingMax = 200;
 
 /**
- * Disables a webhook unless it is already disabled, and ends its waiting deliveries. If `url` is given, the webhook must
- * still have that URL. Returns the webhook for the event, or undefined if nothing changed.
+ * Disables a webhook unless it is already disabled, and ends its waiting deliveries, up to about
+ * `endedWithDisablingMax`. If `url` is given, the webhook must still have that URL. Returns the fields that the
+ * `webhook.disabled` event needs, or undefined if nothing changed.
  */
 export async function disableWebhook(
   client: Queryable,

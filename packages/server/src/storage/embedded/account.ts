@@ -46,7 +46,10 @@ export async function directoryForAccount(account: Account | undefined): Promise
   return place;
 }
 
-/** Creates a directory with exactly this mode: the umask, which may be 077 for root, limits the mode of mkdir. */
+/**
+ * Creates a directory with exactly this mode. `mkdir` alone is not enough, because the umask, which may be 077 for
+ * root, limits its mode.
+ */
 export async function makeReachable(directory: string, mode: number): Promise<void> {
   await mkdir(directory, { recursive: true, mode });
   await chmod(directory, mode);

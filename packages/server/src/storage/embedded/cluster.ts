@@ -15,7 +15,9 @@ export interface Cluster {
   pgdata: string;
   logFile: string;
   account: Account | undefined;
-  /** Set only on Windows, where Node cannot use Unix sockets: PostgreSQL listens on loopback with a random password. */
+  /**
+   * Set only on Windows, where Node.js cannot use Unix sockets: PostgreSQL listens on loopback with a random password.
+   */
   password: string | undefined;
 }
 
@@ -177,8 +179,8 @@ async function serverArguments(cluster: Cluster): Promise<string[]> {
   const options: Record<string, string> = {
     // Enough for eight processes, and for commands that run alongside them.
     max_connections: '120',
-    // A statement over all partitions takes hundreds of locks. The default of 64 would be enough for only five at a
-    // time.
+    // With ten years of retention, a statement over all partitions takes about 4,200 locks. With the default of 64, the
+    // lock table would have room for only one or two of these statements at a time.
     max_locks_per_transaction: '512',
     shared_buffers: '128MB',
     max_wal_size: '1GB',

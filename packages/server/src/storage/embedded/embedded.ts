@@ -85,7 +85,7 @@ interface Session {
   lost: Promise<void>;
 }
 
-/** Starts the server if necessary and connects. Retries if the server was just stopping. */
+/** Starts the server if necessary and connects. Retries if the server is shutting down. */
 async function enter(cluster: Cluster): Promise<Session> {
   for (let attempt = 1; ; attempt++) {
     const server = await startServer(cluster);
