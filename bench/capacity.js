@@ -18,7 +18,7 @@ export async function benchCapacity(print, { save }) {
     print(names[figure], units[figure], `the model is within ${Math.round(unit.worst[figure] * 100)}%`);
     print('  per event, and per kB of its payload', `${shown(event)} ${shown(eventKb)}`, '');
     print('  for a delivery, and for each kB of its payload', `${shown(delivery)} ${shown(deliveryKb)}`, '');
-    print('  for a request that records', shown(request), '');
+    print('  per recording request', shown(request), '');
   }
   if (save) writeUnitCosts(unit);
 }

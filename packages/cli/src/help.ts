@@ -31,7 +31,7 @@ export type Overview = readonly { title: string; commands: readonly Pick<Command
 export function overview(groups: Overview, version: string, width: number): string {
   const column = Math.max(...groups.flatMap(({ commands }) => commands.map(({ name }) => name.length)));
   return [
-    `posthorn ${version}: event stream and webhooks for an operations platform`,
+    `posthorn ${version}: webhooks and an event stream for your platform`,
     '',
     'Usage: posthorn <command> [options]',
     ...groups.flatMap(({ title, commands }) => [

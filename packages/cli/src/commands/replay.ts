@@ -82,7 +82,7 @@ export const deliveriesReplay: Command = {
 
 export const replaysGet: Command = {
   name: 'replays get',
-  summary: 'Show a replay: its status, and how many of its events are queued.',
+  summary: 'Show a replay: its status, and how many of its events have been queued for delivery so far.',
   argument: { name: 'id', description: 'Replay ID, RPL-…, as shown by posthorn deliveries replay.' },
   options: { webhook: webhookOption, json, ...connectionOptions },
   run: async (context) => {

@@ -22,7 +22,11 @@ export const verifyCommand: Command = {
       description:
         'File that contains a request: its headers, an empty line and the body, as saved by posthorn listen --save. Default: standard input.',
     },
-    tolerance: { value: 'seconds', description: 'How old the request may be.', fallback: '300' },
+    tolerance: {
+      value: 'seconds',
+      description: 'How much the time of the request may differ from the current time, in either direction.',
+      fallback: '300',
+    },
     'any-age': { description: 'Accept a request of any age. Saved requests are usually old.' },
     signature: {
       value: signatures.join('|'),

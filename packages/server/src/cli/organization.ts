@@ -25,7 +25,8 @@ const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
 
 export const organizationMove: OperatorCommand = {
   name: 'organization move',
-  summary: 'Move an organization to another cell while it is in use, or continue an interrupted move.',
+  summary:
+    'Move an organization to another cell while the organization is in use, or continue an interrupted move.',
   argument: { name: 'organization', description: 'Organization ID, ORG-…' },
   options: {
     to: {
