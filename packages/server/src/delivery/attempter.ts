@@ -7,7 +7,7 @@ import type { WebhookDirectory, WebhookState } from '../sending/directory.js';
 import { messageOf } from '../sending/message.js';
 import type { Target } from '../sending/target.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import { attempted, givenUp, setAside } from '../storage/settlements.js';
+import { attempted, givenBack, givenUp } from '../storage/settlements.js';
 import type { Lanes, Turn } from './lanes.js';
 import type { NodeLease } from './lease.js';
 import { limits } from './limits.js';
@@ -128,7 +128,7 @@ export class Attempter {
       // Settling holds or ends the delivery. It waits this long only if the webhook has become active again.
       inactive: limits.trustMs,
     };
-    this.#setAside(delivery, node, waitMs[reason]);
+    this.#giveBack(delivery, node, waitMs[reason]);
     return notAttempted;
   }
 
@@ -154,13 +154,13 @@ export class Attempter {
       'a delivery could not be attempted',
     );
     const { id } = this.#options.lease;
-    if (id !== undefined) this.#setAside(delivery, id, limits.trustMs);
+    if (id !== undefined) this.#giveBack(delivery, id, limits.trustMs);
     return notAttempted;
   }
 
   /** Puts a delivery back into the database without an attempt. After `waitMs`, any node can claim it. */
-  #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
-    this.#options.settler.add({ node, settlement: setAside(delivery, waitMs) });
+  #giveBack(delivery: LeasedDelivery, node: number, waitMs: number): void {
+    this.#options.settler.add({ node, settlement: givenBack(delivery, waitMs) });
   }
 }
 

@@ -6,7 +6,7 @@ import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/notifications.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import { noRoom, type Room } from '../storage/room.js';
-import { setAside } from '../storage/settlements.js';
+import { givenBack } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 import { Attempter, type AttempterOptions } from './attempter.js';
 import { Claimer } from './claimer.js';
@@ -73,7 +73,7 @@ export class DeliveryEngine {
       logger,
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
-      onGivenBack: (delivery, sign) => this.#lanes.countGivenBack(delivery, sign),
+      onSurplus: (delivery, sign) => this.#lanes.countSurplus(delivery, sign),
       // More attempts would only add outcomes that cannot be written.
       onLocked: (webhookIds) => this.#lanes.holdLocked(webhookIds),
       onUnlocked: (webhookIds) => {
@@ -170,7 +170,7 @@ export class DeliveryEngine {
     const { id: node } = this.#lease;
     if (node === undefined) return;
     for (const delivery of deliveries)
-      this.#settler.add({ node, settlement: setAside(delivery, 0), isGivenBack: true });
+      this.#settler.add({ node, settlement: givenBack(delivery, 0), isSurplus: true });
   }
 
   #written({ settled, disabled, recorded }: Written): void {

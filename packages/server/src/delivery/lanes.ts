@@ -147,8 +147,8 @@ export class Lanes {
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
-  /** Adds (1) or removes (-1) a delivery that is being given back. It takes up memory until that is written. */
-  countGivenBack(delivery: LeasedDelivery, sign: 1 | -1): void {
+  /** Adds (1) or removes (-1) a surplus delivery. It takes up memory until the settler has given it back. */
+  countSurplus(delivery: LeasedDelivery, sign: 1 | -1): void {
     this.#load.queued += sign;
     this.#load.queuedBytes += sign * bytesOf(delivery);
   }

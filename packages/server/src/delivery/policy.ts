@@ -52,7 +52,7 @@ export interface Load {
   bytesInFlight: number;
   /** The size of the deliveries in flight that started while their webhook was not healthy. */
   unhealthyBytesInFlight: number;
-  /** Queued deliveries of responsive webhooks, and deliveries of any webhook that are being given back. */
+  /** Queued deliveries of responsive webhooks, and surplus deliveries of any webhook, until they are given back. */
   queued: number;
   /** The size of the deliveries that `queued` counts. */
   queuedBytes: number;

@@ -25,8 +25,8 @@ export interface Entry {
   /** The ID under which this node leased the delivery. */
   node: number;
   settlement: Settlement;
-  /** Whether the delivery goes back before its turn, because this node has no room for it or is stopping. */
-  isGivenBack?: boolean;
+  /** Whether the delivery is given back before its turn, because this node has no room for it or is stopping. */
+  isSurplus?: boolean;
   /** The event to record, unless the settlement was written before or this node was declared dead. */
   event?: ServiceEvent;
   /** The webhook to disable, because its receiver responded with 410. */
@@ -52,8 +52,8 @@ export interface SettlerOptions {
   /** Returns how many deliveries this node can take from a recording of the settler. */
   room: () => Room;
   onWritten: (written: Written) => void;
-  /** Called when a delivery is about to be given back (1), and when it leaves this node's memory (-1). */
-  onGivenBack: (delivery: LeasedDelivery, sign: 1 | -1) => void;
+  /** Called when a surplus delivery arrives (1), and when it leaves this node's memory (-1). */
+  onSurplus: (delivery: LeasedDelivery, sign: 1 | -1) => void;
   /** Called when outcomes could not be written twice or more, because another transaction has locked these webhooks. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
   /** Called when outcomes that had to wait for a lock on these webhooks have been written. */
@@ -65,8 +65,8 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
-  /** Deliveries to give back. Outcomes are written before them: attempts whose outcomes are lost are repeated. */
-  #givenBack: Entry[] = [];
+  /** Surplus deliveries. Outcomes are written before them: attempts whose outcomes are lost are repeated. */
+  #surplus: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Whether `#timer` was set only to write health reports. Outcomes do not wait for such a timer. */
   #isForHealth = false;
@@ -75,7 +75,7 @@ export class Settler {
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
-  /** How many entries are unwritten, apart from deliveries to give back. */
+  /** How many entries are unwritten, apart from surplus deliveries. */
   #outcomes = 0;
   /** The node ID of the latest entry. A batch that has only health reports uses it. */
   #node = 0;
@@ -86,19 +86,19 @@ export class Settler {
 
   /**
    * Returns whether so many outcomes are unwritten that sending must pause: after a crash, their attempts are repeated.
-   * Deliveries to give back have no outcome and do not count. A locked webhook may have thousands of them.
+   * Surplus deliveries have no outcome and do not count. A locked webhook may have thousands of them.
    */
   get isBehind(): boolean {
     return this.#outcomes >= limits.unsettledOutcomes;
   }
 
-  #count({ isGivenBack, settlement }: Entry, sign: 1 | -1): void {
-    if (isGivenBack) this.#options.onGivenBack(settlement.delivery, sign);
+  #count({ isSurplus, settlement }: Entry, sign: 1 | -1): void {
+    if (isSurplus) this.#options.onSurplus(settlement.delivery, sign);
     else this.#outcomes += sign;
   }
 
   get #unwritten(): number {
-    return this.#entries.length + this.#givenBack.length + this.#locked.length;
+    return this.#entries.length + this.#surplus.length + this.#locked.length;
   }
 
   /** Returns whether outcomes are no longer written, because this node is about to exit. */
@@ -109,7 +109,7 @@ export class Settler {
   add(entry: Entry): void {
     if (this.#isStopped) return;
     this.#node = entry.node;
-    const queue = entry.isGivenBack ? this.#givenBack : this.#entries;
+    const queue = entry.isSurplus ? this.#surplus : this.#entries;
     queue.push(entry);
     this.#count(entry, 1);
     this.#flushIn(queue.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
@@ -119,7 +119,7 @@ export class Settler {
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
     while (this.#unwritten > 0 || this.#flushing || !this.health.isEmpty) {
-      if (this.#entries.length + this.#givenBack.length === 0) this.#tryLocked();
+      if (this.#entries.length + this.#surplus.length === 0) this.#tryLocked();
       clearTimeout(this.#timer);
       this.#timer = undefined;
       const continues = await (this.#flushing ?? this.#flush());
@@ -134,7 +134,7 @@ export class Settler {
   /** Drains the queues, then writes nothing more. Deliveries that remain are attempted again after the lease ends. */
   async stop(deadlineMs: number): Promise<void> {
     // These need no write: when this node releases its leases, they go back as well.
-    for (const entry of this.#givenBack.splice(0)) this.#count(entry, -1);
+    for (const entry of this.#surplus.splice(0)) this.#count(entry, -1);
     await this.drain(deadlineMs);
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -182,7 +182,7 @@ export class Settler {
     const unlocked = batch.filter(({ wasLocked }) => wasLocked);
     if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
     this.#flushed(limits.gatherMs);
-    return unreported.size === 0 || this.#entries.length + this.#givenBack.length > 0;
+    return unreported.size === 0 || this.#entries.length + this.#surplus.length > 0;
   }
 
   #failed(batch: readonly Entry[], reports: readonly HealthReport[], error: Error): false {
@@ -211,7 +211,7 @@ export class Settler {
   /** Schedules the next flush, if there is anything left to write. */
   #flushed(againMs: number): void {
     this.#flushing = undefined;
-    const waiting = this.#entries.length + this.#givenBack.length;
+    const waiting = this.#entries.length + this.#surplus.length;
     const isFull = waiting >= limits.settleOutcomes && againMs === limits.gatherMs;
     if (waiting > 0) this.#flushIn(isFull ? 0 : againMs);
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs, true);
@@ -240,11 +240,11 @@ export class Settler {
   }
 
   /**
-   * Takes the next batch. All its entries have the same node ID. Deliveries to give back are taken when no outcomes are
+   * Takes the next batch. All its entries have the same node ID. Surplus deliveries are taken when no outcomes are
    * left. An entry that disables a webhook or was refused twice gets a batch of its own.
    */
   #take(): Entry[] {
-    if (this.#entries.length === 0) this.#entries = this.#givenBack.splice(0, limits.settleOutcomes);
+    if (this.#entries.length === 0) this.#entries = this.#surplus.splice(0, limits.settleOutcomes);
     const [first] = this.#entries;
     if (!first) return [];
     if (isAlone(first)) return this.#entries.splice(0, 1);

@@ -51,7 +51,7 @@ export function attempted(
 }
 
 /** Returns what is written about a delivery that goes back to waiting without a new attempt. */
-export function setAside(delivery: LeasedDelivery, waitMs: number): Settlement {
+export function givenBack(delivery: LeasedDelivery, waitMs: number): Settlement {
   return { delivery, status: 'pending', attempts: delivery.attempts, wait_ms: waitMs };
 }
 

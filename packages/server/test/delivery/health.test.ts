@@ -230,7 +230,7 @@ describe('a settler', () => {
     const settler = new Settler({
       ...{ database: refusing, logger: pino({ level: 'silent' }) },
       ...{ room: () => noRoom, onWritten: (one) => void written.push(one) },
-      ...{ onGivenBack: () => undefined, onLocked: () => undefined, onUnlocked: () => undefined },
+      ...{ onSurplus: () => undefined, onLocked: () => undefined, onUnlocked: () => undefined },
     });
     const fail = async (ms: number) => {
       const { leased } = await recordFor(database, node, 1);

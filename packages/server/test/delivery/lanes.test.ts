@@ -329,9 +329,9 @@ test('deliveries that are given back use memory until that is written', () => {
   rig.prove(1, 'WHK-1');
   const { total } = rig.lanes.roomToRecord(1);
   const given = many(limits.queued, 'WHK-1');
-  for (const one of given) rig.lanes.countGivenBack(one, 1);
+  for (const one of given) rig.lanes.countSurplus(one, 1);
   expect([rig.lanes.roomToRecord(1).total, rig.lanes.roomToClaim(1, 1).total]).toEqual([0, 0]);
-  for (const one of given) rig.lanes.countGivenBack(one, -1);
+  for (const one of given) rig.lanes.countSurplus(one, -1);
   expect(rig.lanes.roomToRecord(1).total).toBe(total);
 });
 

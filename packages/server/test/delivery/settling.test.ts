@@ -11,7 +11,7 @@ import { DeliveryCounter } from '../../src/storage/delivery-stats.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { noRoom } from '../../src/storage/room.js';
-import { setAside } from '../../src/storage/settlements.js';
+import { givenBack } from '../../src/storage/settlements.js';
 import { shortenLockWaits } from '../support/database.js';
 import {
   backlogSizes,
@@ -66,7 +66,7 @@ async function withSettler(options: Partial<SettlerOptions> = {}) {
     ...{
       room: () => noRoom,
       onWritten: () => undefined,
-      onGivenBack: () => undefined,
+      onSurplus: () => undefined,
       onLocked: () => undefined,
       onUnlocked: () => undefined,
     },
@@ -162,13 +162,13 @@ describe('the settler', () => {
       setLimits({ unsettledOutcomes: 2 });
       const kept: string[] = [];
       const { settler, node, leased, holder, untilWritten, database } = await withLock({
-        onGivenBack: ({ delivery_id: id, webhook_id }, sign) =>
+        onSurplus: ({ delivery_id: id, webhook_id }, sign) =>
           void (sign === 1
             ? kept.push(`${webhook_id} ${id}`)
             : kept.splice(kept.indexOf(`${webhook_id} ${id}`), 1)),
       });
       for (const delivery of leased)
-        settler.add({ node, settlement: setAside(delivery, 0), isGivenBack: true });
+        settler.add({ node, settlement: givenBack(delivery, 0), isSurplus: true });
       expect([settler.isBehind, kept.length]).toEqual([false, 6]);
       await untilWritten(3);
       await eventually(
@@ -326,16 +326,16 @@ describe('the settler', () => {
       return query<Row>(statement);
     };
     const [last, ...queued] = leased;
-    const givenBack = queued.map((one): Entry => ({ node, settlement: setAside(one, 0), isGivenBack: true }));
-    await write([...givenBack, entryOf(node)(last!)]);
+    const surplus = queued.map((one): Entry => ({ node, settlement: givenBack(one, 0), isSurplus: true }));
+    await write([...surplus, entryOf(node)(last!)]);
     expect(statuses).toEqual([['success'], ['pending', 'pending'], ['pending', 'pending']]);
   });
 
   test('does not write what is given back when it stops, because the end of the lease gives it back', async () => {
     const kept: number[] = [];
-    const { database, node, settler } = await withSettler({ onGivenBack: (_, sign) => void kept.push(sign) });
+    const { database, node, settler } = await withSettler({ onSurplus: (_, sign) => void kept.push(sign) });
     const { leased } = await recordFor(database, node, 3);
-    for (const one of leased) settler.add({ node, settlement: setAside(one, 0), isGivenBack: true });
+    for (const one of leased) settler.add({ node, settlement: givenBack(one, 0), isSurplus: true });
     await settler.stop(performance.now() + 20_000);
     expect(await deliveryRows(database)).toEqual([]);
     expect(kept.reduce((sum, sign) => sum + sign)).toBe(0);
@@ -410,16 +410,16 @@ describe('outcomes whose response was lost', () => {
     expect(await deliveryRows(database)).toMatchObject([{ attempts: 3, status: 'success' }]);
   });
 
-  test('of a delivery that was set aside do not end the lease of the same node that has claimed it again', async () => {
+  test('of a delivery that was given back do not end the lease of the same node that has claimed it again', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 1);
     await settleFor(database, node, [failedOnce(leased[0]!, -1_000)]);
     const first = (await claimFor(database, node)).deliveries[0]!;
-    expect(await settleUnheard(database, node, [setAside(first, -1)])).toEqual([first.delivery_id]);
+    expect(await settleUnheard(database, node, [givenBack(first, -1)])).toEqual([first.delivery_id]);
     const second = (await claimFor(database, node)).deliveries[0]!;
     expect(second.delivery_id).toBe(first.delivery_id);
     // The attempt is in flight when the node writes the lost outcome again.
-    expect(await settleFor(database, node, [setAside(first, -1)])).toEqual([]);
+    expect(await settleFor(database, node, [givenBack(first, -1)])).toEqual([]);
     expect(await deliveryRows(database)).toMatchObject([{ attempts: 1, status: 'pending', leased_by: node }]);
     expect((await claimFor(database, await registerNode(database, 60_000))).deliveries).toEqual([]);
     expect(await settleFor(database, node, [succeeded(second)])).toEqual([second.delivery_id]);

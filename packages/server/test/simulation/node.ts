@@ -149,7 +149,7 @@ export class SimulatedNode {
   }
 
   #giveBack(deliveries: readonly LeasedDelivery[]): void {
-    for (const delivery of deliveries) this.#settle({ delivery, verdict: { kind: 'set aside' } });
+    for (const delivery of deliveries) this.#settle({ delivery, verdict: { kind: 'given back' } });
   }
 
   #settle(settlement: Settlement): void {

@@ -26,8 +26,11 @@ export interface StoredDelivery {
   leased?: LeasedDelivery;
 }
 
-/** What a node writes about a delivery that it holds; `set aside` means that it was not attempted. */
-export type Settlement = { delivery: LeasedDelivery; verdict: Verdict | { kind: 'set aside' | 'cancelled' } };
+/** What a node writes about a delivery that it holds; `given back` means that it was not attempted. */
+export type Settlement = {
+  delivery: LeasedDelivery;
+  verdict: Verdict | { kind: 'given back' | 'cancelled' };
+};
 
 const anyTime = new Date(0);
 const actor = { type: 'user', id: 'USR-1' };
@@ -174,7 +177,7 @@ export class SimulatedStore {
     for (const { delivery, verdict } of settlements) {
       const stored = this.#byId.get(delivery.delivery_id)!;
       if (stored.leasedBy !== node) continue;
-      if (verdict.kind !== 'set aside' && verdict.kind !== 'cancelled')
+      if (verdict.kind !== 'given back' && verdict.kind !== 'cancelled')
         stored.attempts = delivery.attempts + 1;
       stored.leasedBy = undefined;
       if (verdict.kind === 'delivered') stored.status = 'success';
