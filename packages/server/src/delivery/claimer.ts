@@ -73,7 +73,7 @@ export class Claimer {
     const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#fraction);
     if (!room) return limits.pollMs;
     if (room.total < 1) {
-      // Memory is full. Even an empty list makes the engine check whether any webhook must give deliveries back.
+      // Memory is full. Even an empty list makes the engine check whether deliveries must be given back.
       onClaimed([]);
       return limits.pollMs;
     }

@@ -57,7 +57,7 @@ export class DeliveryEngine {
   readonly #attempter: Attempter;
   readonly #listener: NotificationListener;
   #refreshing: Repeating | undefined;
-  /** Until when a shutdown waits for attempts and outcomes. Undefined before a shutdown begins. */
+  /** When a shutdown stops waiting for attempts and outcomes. Undefined before a shutdown begins. */
   #drainUntilMs: number | undefined;
   /** Set during a shutdown. Called when no request is in flight any more. */
   #whenIdle: (() => void) | undefined;

@@ -16,7 +16,7 @@ export const limitTable = {
   windowMax: [
     512,
     'requests',
-    'At 1 s per request, 300 per second need 300 in flight. Half of the slots stay free.',
+    'If requests take 1 s, this allows 512 per second. Half of the slots stay free.',
   ],
   windowFailing: [4, 'requests', 'Enough for a failing webhook to make progress on its backlog.'],
   inFlightBytes: [96 * MiB, 'bytes', 'For all payloads in flight: hanging requests cannot fill the memory.'],
@@ -40,7 +40,11 @@ export const limitTable = {
     'failures',
     'After this many in a row, the rest is twice as long. Dead receivers get fewer requests.',
   ],
-  restFactorMax: [4, 'ratio', 'With the longest rest, 40 attempts/s still notice a recovery within 0.1 s.'],
+  restFactorMax: [
+    4,
+    'ratio',
+    'Even then, 40 attempts per second are left, so a recovery is noticed within 0.1 s.',
+  ],
   paceSlackMs: [
     50,
     'ms',
@@ -78,19 +82,19 @@ export const limitTable = {
   talliedWebhooks: [
     5_000,
     'webhooks',
-    'With counts for more webhooks than this, the tally writes them and starts again.',
+    'If the tally has counts for more webhooks, it writes them and continues in new rows.',
   ],
   lanes: [5_000, 'webhooks', 'With more lanes than this, idle ones are forgotten.'],
   // Claims
   claimDeliveries: [5_000, 'deliveries', 'Parsing them blocks the process for about 50 ms.'],
   claimBytes: [8 * MiB, 'bytes', 'Parsing more would block the process for too long.'],
   claimWebhooks: [100, 'webhooks', 'Limits the cost of the statement. The next claim takes the others.'],
-  claimEach: [100, 'deliveries', 'For a webhook that this node has not sent to recently.'],
+  claimEach: [100, 'deliveries', 'For a webhook that this node does not know or that is idle.'],
   claimMsMax: [10_000, 'ms', 'After a claim that took too long, the next gets more time, up to this.'],
   claimFractionMin: [
     0.01,
     'ratio',
-    'After a claim that took too long, the next is smaller, down to this part of it.',
+    'Each failed claim makes the next one smaller, down to this part of the usual size.',
   ],
   pollMs: [500, 'ms', 'A node claims at least this often, in case it missed a notification.'],
   wakeMs: [20, 'ms', 'Groups webhooks that get room at about the same time into one claim.'],
@@ -107,7 +111,11 @@ export const limitTable = {
     'ms',
     'In a larger batch, a webhook whose status has not changed is reported this often.',
   ],
-  tallyEveryMs: [8_000, 'ms', 'Statistics are at most 10 s old. A crash loses what was not written yet.'],
+  tallyEveryMs: [
+    8_000,
+    'ms',
+    'Delivery statistics are at most 10 s old. A crash loses what was not written.',
+  ],
   // Leases and webhooks in memory
   renewEveryMs: [1_000, 'ms', 'Several renewals may fail before a lease ends.'],
   leaseMarginMs: [

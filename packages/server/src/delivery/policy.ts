@@ -140,10 +140,10 @@ export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, no
 }
 
 /**
- * Returns the next window, after as many successes as the current window has places. The window doubles until it has
- * the usual size. It grows further only while deliveries are waiting and the receiver responds slowly but not more
- * slowly than before: such a receiver is limited by latency, not by load. If the receiver responds quickly or has
- * slowed down, the window shrinks again, down to the usual size.
+ * Returns the next window. Called each time a webhook has had as many successes as its window has places. The window
+ * doubles until it has the usual size. It grows further only while deliveries are waiting and the receiver responds
+ * slowly but not more slowly than before: such a receiver is limited by latency, not by load. If the receiver responds
+ * quickly or has slowed down, the window shrinks again, down to the usual size.
  */
 function nextWindow(window: number, responseUs: number, bestUs: number, isWaiting: boolean): number {
   if (window < limits.windowUsual) return window * 2;

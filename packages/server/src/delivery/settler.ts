@@ -54,7 +54,7 @@ export interface SettlerOptions {
   onWritten: (written: Written) => void;
   /** Called when a surplus delivery arrives (1), and when it leaves this node's memory (-1). */
   onSurplus: (delivery: LeasedDelivery, sign: 1 | -1) => void;
-  /** Called when outcomes could not be written twice or more, because another transaction has locked these webhooks. */
+  /** Called when writing outcomes has failed at least twice because another transaction has locked these webhooks. */
   onLocked: (webhookIds: ReadonlySet<string>) => void;
   /** Called when outcomes that had to wait for a lock on these webhooks have been written. */
   onUnlocked: (webhookIds: ReadonlySet<string>) => void;
@@ -253,7 +253,7 @@ export class Settler {
   }
 
   /**
-   * Returns a batch to the front of the queue after it could not be written. If the database refused the batch
+   * Puts a batch that could not be written at the front of the queue again. If the database refused the batch
    * (`isRefused`), a single entry may be the cause. So after two refusals, each entry is written alone. After the
    * third, it goes to the back. If the database itself had a problem, such as a full disk, the batch stays together.
    */

@@ -65,8 +65,8 @@ class Span {
   }
 
   /**
-   * Returns the complete counts of the webhooks that have changed since the last call, and of their workspaces and
-   * organizations. Marks them as written.
+   * Returns the complete counts of the webhooks whose counts have changed since the last call, and of their workspaces
+   * and organizations. Marks them as written.
    */
   take(): readonly CountedDeliveries[] {
     const changed: CountedDeliveries[] = [];

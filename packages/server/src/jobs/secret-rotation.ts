@@ -14,7 +14,7 @@ const names = ['secret', 'previous_secret', 'headers'] as const;
 
 /**
  * Encrypts webhook secrets with the first key if they use another one, so that the other can be removed from
- * POSTHORN_SECRET_KEY. Includes the secrets of organizations that are moving here. Secrets that no key opens stay
+ * POSTHORN_SECRET_KEY. Includes the secrets of organizations that are moving here. Secrets that no key can decrypt stay
  * unchanged. If the database fails, the secrets can still be decrypted, and the next start tries again.
  */
 export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {

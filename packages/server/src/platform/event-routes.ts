@@ -94,7 +94,7 @@ export function platformEventRoutes(
         response: { 201: Recorded },
       },
       config: { bodyIsChecked: true },
-      // Before the body is read, so that a refused request costs nothing.
+      // Reserve the memory before the body is read, so that a refused request costs nothing.
       preParsing: (request, reply, body, done) => {
         const announced = request.headers['content-length'];
         const reservation = recorder.reserve(Number(announced ?? unannouncedBytes));

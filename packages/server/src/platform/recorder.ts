@@ -173,8 +173,8 @@ export class Recorder {
         await this.#commit(group.slice(0, half), queue);
         await this.#commit(group.slice(half), queue);
       } else {
-        // Any other error is a bug after the commit. Deliveries may then be leased to this node without its
-        // knowledge, and would wait until the process ends.
+        // If the database neither refused the batch nor was unreachable, the error is a bug after the commit. Then,
+        // deliveries may be leased to this node without its knowledge, and would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const [first] = group;
         const isHeld = first?.keyed && (isLockTimeout(error) || isCanceled(error));

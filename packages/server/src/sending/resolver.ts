@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /** The addresses of a name. */
 export interface Addresses extends ReadonlyArray<string> {
-  /** Whether the name is known only to this machine or its network, so others must not learn its addresses. */
+  /** Whether the name is known only to this machine or its network. If so, others must not learn its addresses. */
   areInternal?: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { Problem } from '../domain/problem.js';
 import { problemBody } from './problems.js';
 
-/** Responds to input that is not HTTP in the same format as to other errors, then closes the connection. */
+/** Responds to input that is not HTTP with an error in the usual format, then closes the connection. */
 export class MalformedHttp {
   /** The response that each connection waits for, or got last. */
   readonly #latest = new WeakMap<Socket, ServerResponse>();
