@@ -12,7 +12,8 @@ import type { Lanes, Turn } from './lanes.js';
 import type { NodeLease } from './lease.js';
 import { limits } from './limits.js';
 import type { Ended } from './policy.js';
-import type { Entry, Settler } from './settler.js';
+import type { Settler } from './settler.js';
+import type { Entry } from './unwritten.js';
 
 export interface AttempterOptions {
   directory: WebhookDirectory;
@@ -47,20 +48,21 @@ export class Attempter {
 
   /** Attempts the delivery of a turn. Returns how the attempt ended, and never rejects. */
   async run(turn: Turn): Promise<Ended> {
+    const node = this.#options.lease.id;
+    if (node === undefined) return notAttempted;
     try {
-      return await this.#run(turn);
+      return await this.#run(turn, node);
     } catch (error) {
-      return this.#failed(turn.delivery, error as Error);
+      return this.#failed(turn.delivery, node, error as Error);
     }
   }
 
-  async #run(turn: Turn): Promise<Ended> {
+  async #run(turn: Turn, node: number): Promise<Ended> {
     const { delivery } = turn;
     const { directory, sender, timeoutMs, lanes, lease, settler } = this.#options;
-    const node = lease.id;
-    if (node === undefined) return notAttempted;
     const webhook = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
-    if (webhook?.kind !== 'active' || !lease.coversAttempt)
+    // While the webhook was read, this node may have been declared dead, so that another one has the delivery.
+    if (webhook?.kind !== 'active' || lease.id !== node || !lease.coversAttempt)
       return this.#wait(delivery, node, webhook?.kind ?? 'unread');
     const message = messageOf(delivery);
     if (message === undefined) {
@@ -91,9 +93,10 @@ export class Attempter {
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
-    settler.add(entry);
     if (verdict.kind === 'retry') onRetry(verdict.waitMs);
     onAttempt(delivery, outcome, verdict, target);
+    // Last: after an error in the lines above, the delivery is given back instead, and must not be settled twice.
+    settler.add(entry);
   }
 
   /**
@@ -148,13 +151,12 @@ export class Attempter {
   }
 
   /** Handles an unexpected error, which is a bug. The delivery will be attempted again. Others are not affected. */
-  #failed(delivery: LeasedDelivery, error: Error): Ended {
+  #failed(delivery: LeasedDelivery, node: number, error: Error): Ended {
     this.#options.logger.error(
       { delivery_id: delivery.delivery_id, err: error },
       'a delivery could not be attempted',
     );
-    const { id } = this.#options.lease;
-    if (id !== undefined) this.#giveBack(delivery, id, limits.trustMs);
+    this.#giveBack(delivery, node, limits.trustMs);
     return notAttempted;
   }
 

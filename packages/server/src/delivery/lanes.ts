@@ -259,7 +259,7 @@ export class Lanes {
     if (restMs > 0) this.#rest(lane, restMs);
     else this.#offer(lane);
     const surplus = this.#takeExcess(lane);
-    this.#forgetIdle(lane);
+    this.#noteUse(lane);
     return { surplus, wantsMore: this.#wantsMore(lane) };
   }
 
@@ -295,10 +295,18 @@ export class Lanes {
     return lane;
   }
 
-  /** Forgets an idle lane if there are too many lanes. */
+  /** Forgets an idle lane if there are too many lanes. Claims call this for all lanes, in the order of their last use. */
   #forgetIdle(lane: Lane): void {
-    if (lane.isIdle && lane.holds.size === 0 && this.#lanes.size > limits.lanes)
-      this.#lanes.delete(lane.webhookId);
+    if (this.#lanes.size <= limits.lanes || !lane.isIdle || lane.holds.size > 0) return;
+    // A lane that was forgotten during its pause would send its next request at once.
+    if (lane.pace.waitMs(this.#now()) === 0) this.#lanes.delete(lane.webhookId);
+  }
+
+  /** Moves a lane behind those that were used less recently, if some are to be forgotten. */
+  #noteUse(lane: Lane): void {
+    if (this.#lanes.size <= limits.lanes) return;
+    this.#lanes.delete(lane.webhookId);
+    this.#lanes.set(lane.webhookId, lane);
   }
 
   /** Makes a lane ready to start attempts, if it has queued deliveries and no hold. */

@@ -103,6 +103,7 @@ export const limitTable = {
   // Settling
   gatherMs: [20, 'ms', 'Groups outcomes into one commit; too short to notice.'],
   settleOutcomes: [500, 'outcomes', 'Writing them in one statement takes about 10 ms.'],
+  settleOutcomesMin: [10, 'outcomes', 'As many as even a slow database writes within the time limit.'],
   unsettledOutcomes: [3_000, 'outcomes', 'Above this, sending pauses: a crash would repeat these attempts.'],
   settleAgainMs: [500, 'ms', 'The pause after the database was unreachable or refused a batch.'],
   healthOutcomes: [50, 'outcomes', 'A smaller batch reports the health of all its webhooks.'],

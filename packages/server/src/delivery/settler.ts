@@ -5,7 +5,7 @@ import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
 import type { Database, Queryable } from '../storage/database.js';
-import { isTransient } from '../storage/database-errors.js';
+import { isTooSlow, isTransient } from '../storage/database-errors.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -19,23 +19,7 @@ import {
 } from '../storage/settlements.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
 import { limits } from './limits.js';
-
-/** A settlement to write, and what to do in the same transaction. */
-export interface Entry {
-  /** The ID under which this node leased the delivery. */
-  node: number;
-  settlement: Settlement;
-  /** Whether the delivery is given back before its turn, because this node has no room for it or is stopping. */
-  isSurplus?: boolean;
-  /** The event to record, unless the settlement was written before or this node was declared dead. */
-  event?: ServiceEvent;
-  /** The webhook to disable, because its receiver responded with 410. */
-  gone?: WebhookKey & { givenUrl: string };
-  /** How many times the database has refused a batch with this entry. */
-  refusals?: number;
-  /** Whether the entry had to wait because another transaction had locked its webhook. */
-  wasLocked?: boolean;
-}
+import { type Entry, Unwritten } from './unwritten.js';
 
 /** What a commit of the settler has changed. */
 export interface Written {
@@ -64,17 +48,15 @@ export interface SettlerOptions {
 export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthReports(limits);
-  #entries: Entry[] = [];
-  /** Surplus deliveries. Outcomes are written before them: attempts whose outcomes are lost are repeated. */
-  #surplus: Entry[] = [];
+  readonly #unwritten = new Unwritten();
   #timer: NodeJS.Timeout | undefined;
   /** Whether `#timer` was set only to write health reports. Outcomes do not wait for such a timer. */
   #isForHealth = false;
-  /** Entries whose webhooks another transaction has locked. They wait separately, so as not to delay others. */
-  #locked: Entry[] = [];
   #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
+  /** How many entries the next batch may have: fewer after a batch that took too long. */
+  #most: number = limits.settleOutcomes;
   /** How many entries are unwritten, apart from surplus deliveries. */
   #outcomes = 0;
   /** The node ID of the latest entry. A batch that has only health reports uses it. */
@@ -97,10 +79,6 @@ export class Settler {
     else this.#outcomes += sign;
   }
 
-  get #unwritten(): number {
-    return this.#entries.length + this.#surplus.length + this.#locked.length;
-  }
-
   /** Returns whether outcomes are no longer written, because this node is about to exit. */
   get isStopped(): boolean {
     return this.#isStopped;
@@ -109,17 +87,16 @@ export class Settler {
   add(entry: Entry): void {
     if (this.#isStopped) return;
     this.#node = entry.node;
-    const queue = entry.isSurplus ? this.#surplus : this.#entries;
-    queue.push(entry);
+    const queued = this.#unwritten.add(entry);
     this.#count(entry, 1);
-    this.#flushIn(queue.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
+    this.#flushIn(queued >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
   /** Resolves when everything is written. Once `deadlineMs` has passed, resolves after one last try. */
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
-    while (this.#unwritten > 0 || this.#flushing || !this.health.isEmpty) {
-      if (this.#entries.length + this.#surplus.length === 0) this.#tryLocked();
+    while (this.#unwritten.size > 0 || this.#flushing || !this.health.isEmpty) {
+      if (this.#unwritten.waiting === 0) this.#tryLocked();
       clearTimeout(this.#timer);
       this.#timer = undefined;
       const continues = await (this.#flushing ?? this.#flush());
@@ -134,14 +111,14 @@ export class Settler {
   /** Drains the queues, then writes nothing more. Deliveries that remain are attempted again after the lease ends. */
   async stop(deadlineMs: number): Promise<void> {
     // These need no write: when this node releases its leases, they go back as well.
-    for (const entry of this.#surplus.splice(0)) this.#count(entry, -1);
+    for (const entry of this.#unwritten.dropSurplus()) this.#count(entry, -1);
     await this.drain(deadlineMs);
     this.#isStopped = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#lockedTimer);
-    if (this.#unwritten === 0) return;
+    if (this.#unwritten.size === 0) return;
     this.#options.logger.error(
-      { outcomes: this.#unwritten },
+      { outcomes: this.#unwritten.size },
       'outcomes could not be written before the shutdown; these deliveries will be attempted again',
     );
   }
@@ -162,7 +139,7 @@ export class Settler {
   #flush(): Promise<boolean> {
     this.#timer = undefined;
     if (this.#flushing) return this.#flushing;
-    const batch = this.#take();
+    const batch = this.#unwritten.take(this.#most);
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
       (unreported) => this.#succeeded(batch, reports, unreported),
@@ -179,10 +156,11 @@ export class Settler {
     // Another transaction has locked the health of these webhooks, so write their reports later. If the report of a
     // success were lost, a webhook could be disabled by mistake.
     this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
+    this.#most = Math.min(limits.settleOutcomes, this.#most * 2);
     const unlocked = batch.filter(({ wasLocked }) => wasLocked);
     if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
     this.#flushed(limits.gatherMs);
-    return unreported.size === 0 || this.#entries.length + this.#surplus.length > 0;
+    return unreported.size === 0 || this.#unwritten.waiting > 0;
   }
 
   #failed(batch: readonly Entry[], reports: readonly HealthReport[], error: Error): false {
@@ -192,18 +170,15 @@ export class Settler {
     const webhooks = named && batch[0]?.gone ? webhooksOf(batch) : named;
     const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
     if (batch.some(isLocked)) {
-      // Also set apart the other entries of these webhooks. Each later batch with one of them would fail and delay the
-      // outcomes of other webhooks.
-      const entries = [...batch, ...this.#entries];
-      this.#setApart(entries.filter(isLocked));
-      this.#entries = entries.filter((entry) => !isLocked(entry));
+      this.#waitForLocks(this.#unwritten.setApart(batch, isLocked));
       this.#flushed(limits.gatherMs);
       return false;
     }
+    if (isTooSlow(error)) this.#most = Math.max(limits.settleOutcomesMin, Math.floor(batch.length / 2));
     // No delivery is lost: if the lease ends before the batch is written, other nodes repeat the attempts.
     const fields = { reason: error.message };
     this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
-    this.#putBack(batch, webhooks !== undefined || !isTransient(error));
+    this.#unwritten.putBack(batch, webhooks !== undefined || !isTransient(error));
     this.#flushed(limits.settleAgainMs);
     return false;
   }
@@ -211,14 +186,14 @@ export class Settler {
   /** Schedules the next flush, if there is anything left to write. */
   #flushed(againMs: number): void {
     this.#flushing = undefined;
-    const waiting = this.#entries.length + this.#surplus.length;
+    const { waiting } = this.#unwritten;
     const isFull = waiting >= limits.settleOutcomes && againMs === limits.gatherMs;
     if (waiting > 0) this.#flushIn(isFull ? 0 : againMs);
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs, true);
   }
 
-  /** Keeps entries of locked webhooks until the next try. By then, the other transaction has usually ended. */
-  #setApart(entries: readonly Entry[]): void {
+  /** Schedules the next try for entries of locked webhooks. By then, the other transaction has usually ended. */
+  #waitForLocks(entries: readonly Entry[]): void {
     const webhooks = webhooksOf(entries.filter(({ wasLocked }) => wasLocked));
     if (webhooks.size > 0) {
       this.#options.logger.warn(
@@ -228,39 +203,14 @@ export class Settler {
       this.#options.onLocked(webhooks);
     }
     for (const entry of entries) entry.wasLocked = true;
-    this.#locked.push(...entries);
     this.#lockedTimer ??= setTimeout(() => this.#tryLocked(), limits.settleAgainMs);
   }
 
   #tryLocked(): void {
     clearTimeout(this.#lockedTimer);
     this.#lockedTimer = undefined;
-    this.#entries.push(...this.#locked.splice(0));
+    this.#unwritten.retryLocked();
     this.#flushIn(0);
-  }
-
-  /**
-   * Takes the next batch. All its entries have the same node ID. Surplus deliveries are taken when no outcomes are
-   * left. An entry that disables a webhook or was refused twice gets a batch of its own.
-   */
-  #take(): Entry[] {
-    if (this.#entries.length === 0) this.#entries = this.#surplus.splice(0, limits.settleOutcomes);
-    const [first] = this.#entries;
-    if (!first) return [];
-    if (isAlone(first)) return this.#entries.splice(0, 1);
-    const end = this.#entries.findIndex((entry) => entry.node !== first.node || isAlone(entry));
-    return this.#entries.splice(0, Math.min(end < 0 ? this.#entries.length : end, limits.settleOutcomes));
-  }
-
-  /**
-   * Puts a batch that could not be written at the front of the queue again. If the database refused the batch
-   * (`isRefused`), a single entry may be the cause. So after two refusals, each entry is written alone. After the
-   * third, it goes to the back. If the database itself had a problem, such as a full disk, the batch stays together.
-   */
-  #putBack(batch: readonly Entry[], isRefused: boolean): void {
-    if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
-    if ((batch[0]?.refusals ?? 0) > 2) this.#entries.push(...batch);
-    else this.#entries.unshift(...batch);
   }
 
   /** Writes a batch and health reports. Returns the webhooks whose health was locked and therefore not written. */
@@ -336,6 +286,3 @@ function webhooksOf(entries: readonly Entry[]): ReadonlySet<string> {
 }
 
 /** Returns whether an entry gets a batch of its own. */
-function isAlone({ gone, refusals = 0 }: Entry): boolean {
-  return gone !== undefined || refusals > 1;
-}

@@ -88,7 +88,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Controller | undefined, latest: Error): void {
     if (this.#ended) return;
     const { connection } = this.#request;
-    if (connection?.wasStale && !this.#sentAgain) {
+    if (connection?.wasStale && !connection.closed && !this.#sentAgain) {
       // The receiver closed an idle socket while our request was on its way. The same connection now opens a new
       // socket; another idle connection could be closed as well.
       this.#sentAgain = true;

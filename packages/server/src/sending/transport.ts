@@ -75,7 +75,11 @@ export class Transport {
       keepAliveTimeoutThreshold: idleMsMargin,
       keepAliveMaxTimeout: poolIdleMs,
     };
-    const pool = new Pool(origin, { factory: (url) => new Connection(url, options) });
+    // Without `clientTtl`, the pool keeps an object for each connection that was ever open at the same time.
+    const pool = new Pool(origin, {
+      factory: (url) => new Connection(url, options),
+      clientTtl: poolIdleMs,
+    });
     this.#pools.set(origin, { pool, usedAtMs: Date.now() });
     return pool;
   }

@@ -457,6 +457,34 @@ test.each([
   expect(rig.count('WHK-1')).toBe(limits.windowAtStart);
 });
 
+test('beyond the limit, the webhooks that were used last are remembered, however long others were idle', () => {
+  setLimits({ lanes: 5 });
+  const rig = new Rig();
+  rig.prove(1, ...named(20, 'old'));
+  rig.prove(4, 'WHK-busy');
+  rig.claimed(rig.lanes.roomToClaim(1, 1));
+  rig.add(...many(20, 'WHK-busy'));
+  expect(rig.count('WHK-busy')).toBe(20);
+  rig.add(...many(20, 'WHK-old-0'));
+  expect(rig.count('WHK-old-0')).toBe(limits.windowAtStart);
+});
+
+test('a webhook with a rate limit is not forgotten before its next request may start', () => {
+  setLimits({ lanes: 0 });
+  const rig = new Rig();
+  const deliver = () => {
+    rig.add(delivery('WHK-1'));
+    for (const turn of rig.inFlight) rig.lanes.limit(turn, 1);
+    const started = rig.inFlight.length;
+    rig.end('delivered');
+    rig.claimed(rig.lanes.roomToClaim(1, 1));
+    return started;
+  };
+  expect([deliver(), deliver(), deliver()]).toEqual([1, 0, 0]);
+  rig.wait();
+  expect(rig.inFlight).toHaveLength(1);
+});
+
 test('a receiver that takes 300 ms gets as many requests in flight as 300 events/s need', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
