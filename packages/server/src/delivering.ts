@@ -147,8 +147,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     pause: () => engine.pause(),
     stop: async () => {
       changes.stop();
-      await Promise.all(jobs.map((job) => job.stop()));
-      await engine.stop();
+      // Together: a verification can take seconds, and the engine gives its deliveries back at once.
+      await Promise.all([engine.stop(), ...jobs.map((job) => job.stop())]);
       await tally.stop();
       await transport.close();
       await own.close();

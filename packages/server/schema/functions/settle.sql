@@ -190,14 +190,16 @@ begin
       into failed, skipped;
   end if;
 
-  -- Ends or holds the deliveries of webhooks that are no longer active.
+  -- Ends or holds the deliveries of webhooks that are no longer active. Only of some of them: each has up to 1,000, and
+  -- the outcomes of other webhooks are waiting. Claims find the rest.
   if 'pending' = any (statuses) then
     perform posthorn.align_waiting(i.organization_id, i.webhook_id, 1000)
        from (select distinct o.organization_id, o.webhook_id
                from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
               where o.status = 'pending'
                 and (select w.status from posthorn.webhooks w
-                      where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active') i;
+                      where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active'
+              limit 5) i;
   end if;
   return query select inserted || updated, failed, skipped;
 end

@@ -223,7 +223,7 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
 
 /**
  * Takes webhooks whose automatic verification is due, and schedules the next one, so that if a node dies, the
- * verification is only delayed.
+ * verification is only delayed. Organizations take turns: an organization with many webhooks does not delay the others.
  */
 export async function takeDueVerifications(
   database: Queryable,
@@ -236,12 +236,15 @@ export async function takeDueVerifications(
      set verifications = verifications + 1,
          verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
    where (organization_id, id) in (
-           select organization_id, id
-             from posthorn.webhooks v
-            where status = 'unverified' and verify_at <= $1 and ${mayStartWork('v')}
-            order by verify_at
+           select v.organization_id, v.id
+             from (select *, row_number() over (partition by organization_id order by verify_at) as turn
+                     from posthorn.webhooks
+                    where status = 'unverified' and verify_at <= $1) d
+             join posthorn.webhooks v on v.organization_id = d.organization_id and v.id = d.id
+            where v.status = 'unverified' and v.verify_at <= $1 and ${mayStartWork('v')}
+            order by d.turn, v.verify_at
             limit $3
-              for update skip locked)
+              for update of v skip locked)
   returning ${columns}`,
     values: [now, reverifyAfterMs, limit],
   });

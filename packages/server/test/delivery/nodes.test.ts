@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
+import { Database } from '../../src/storage/database.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { batch, event, sendRequest } from '../support/client.js';
 import { bury, handoffSizes } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
 import { serve } from '../support/process.js';
-import type { Received } from '../support/receiver.js';
+import { type Received, startReceiver } from '../support/receiver.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -157,6 +158,29 @@ test('a node that is stopped waits for the response to an attempt in flight', as
   expect((await node.process.ended).code).toBe(0);
   expect(await stored(owner)).toMatchObject([{ event_id: id, status: 'success', attempts: 1 }]);
   expect(receiver.deliveries.all).toHaveLength(1);
+});
+
+test('a node that stops gives its deliveries back at once, even while it verifies a webhook', async () => {
+  const service = await startTestService(settings);
+  const owner = await newTenant(service);
+  const receiver = await startReceiver({ onVerification: 500 });
+  await owner.create({ url: receiver.url });
+  let verification: ServerResponse | undefined;
+  receiver.onVerification = (response) => {
+    verification = response;
+  };
+  const database = new Database({ connectionString: service.databaseUrl });
+  onTestFinished(() => database.close());
+  await database.query({ text: "update posthorn.webhooks set verify_at = now() - interval '1 second'" });
+  await receiver.verifications.nth(2);
+  const stopped = service.stop();
+  await eventually(
+    () => database.query({ text: 'select from posthorn.nodes where alive_until >= now()' }),
+    ({ rowCount }) => rowCount === 0,
+  );
+  expect(verification!.destroyed).toBe(false);
+  verification!.writeHead(200).end();
+  await stopped;
 });
 
 describe('two nodes on one database', () => {

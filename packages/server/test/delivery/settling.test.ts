@@ -349,6 +349,21 @@ describe('the settler', () => {
     expect(sizes).toEqual([10, 10]);
   });
 
+  test('ends the deliveries of a few disabled webhooks with one batch, because others are waiting', async () => {
+    const { database, node, write } = await withSettler();
+    for (let n = 2; n <= 12; n += 1) await subscribe(database, { id: `WHK-${n}` });
+    const { leased } = await recordFor(database, node, 1);
+    await recordFor(database, null, 1);
+    await database.query({
+      text: "update posthorn.webhooks set status = 'disabled', disabled_reason = 'manual'",
+    });
+    const ended = async () =>
+      (await deliveryRows(database)).filter(({ status }) => status === 'failed').length;
+    await write(leased.map((one) => ({ node, settlement: givenBack(one, 0) })));
+    expect(await ended()).toBe(10);
+    while ((await ended()) < 24) await claimFor(database, node);
+  });
+
   test('writes smaller batches after one that took too long', async () => {
     setLimits({ settleAgainMs: 10 });
     const sizes: number[] = [];

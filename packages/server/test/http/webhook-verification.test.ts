@@ -449,6 +449,22 @@ describe('the service verifies again', () => {
     expect(await failuresOf(tenant)).toHaveLength(2);
   });
 
+  it('one webhook of each organization in turn, so that many of one do not delay the others', async () => {
+    const [many, few] = [await newTenant(service), await newTenant(service)];
+    const receiver = await startReceiver({ onVerification: 500 });
+    const created = [await many.create({ url: receiver.url }), await many.create({ url: receiver.url })];
+    created.push(await few.create({ url: receiver.url }));
+    const ids = created.map(({ body }) => body.data.id);
+    // Due long before everything else.
+    await service.database.query({
+      text: `update posthorn.webhooks w set verify_at = to_timestamp(t.n)
+               from unnest($1::text[]) with ordinality as t (id, n) where w.id = t.id`,
+      values: [ids],
+    });
+    const taken = await takeDueVerifications(service.database, new Date(10_000), 2);
+    expect(new Set(taken.map(({ id }) => id))).toEqual(new Set([ids[0], ids[2]]));
+  });
+
   it('even if the process that created the webhook died before verifying it', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
