@@ -16,6 +16,8 @@ declare module 'fastify' {
 export interface ReadLimits {
   /** How many reads may be in progress at once. */
   reads: number;
+  /** How many of them may be of the same organization. */
+  readsEach: number;
   /** How many tails may read at once. */
   tails: number;
   waitMsMax: number;
@@ -23,8 +25,11 @@ export interface ReadLimits {
 
 /** Returns limits that leave some of the connections for writes. */
 export function readLimits(connections: number): ReadLimits {
+  const reads = Math.floor(connections / 2);
   return {
-    reads: Math.floor(connections / 2),
+    reads,
+    // The rest is for other organizations: a slow read takes longer than others wait for a slot.
+    readsEach: Math.max(1, reads - 2),
     tails: Math.max(1, Math.floor(connections / 5)),
     // The same limit as for a request that waits for a connection.
     waitMsMax: 2_000,
@@ -36,8 +41,8 @@ export function readLimits(connections: number): ReadLimits {
  * connection at a time. Further reads wait, and the organization with the fewest reads in progress is next. A slot is
  * given back as soon as the response is ready, however slowly the client then reads it.
  */
-export function limitReads(app: FastifyInstance, { reads, waitMsMax }: ReadLimits): void {
-  const slots = new Semaphore(reads);
+export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }: ReadLimits): void {
+  const slots = new Semaphore(reads, readsEach);
   app.decorateRequest('releaseSlot', null);
   app.addHook('preHandler', (request, reply, done) => {
     if (!needsSlot(request)) return done();

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-/** The system buffers smaller responses, so they do not occupy memory of this process for long. */
-const countedBytesMin = 64 * 1024;
+/** An open connection occupies more memory than a smaller response. */
+const countedBytesMin = 4 * 1024;
 const defaults = {
   organizationBytesMax: 32 * 1024 * 1024,
   bytesMax: 96 * 1024 * 1024,

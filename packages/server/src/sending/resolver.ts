@@ -46,7 +46,8 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
     for (const candidate of candidates) {
       const answers = await Promise.allSettled([resolver.resolve4(candidate), resolver.resolve6(candidate)]);
       const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-      if (addresses.length > 0) return candidate === name ? addresses : internal(addresses);
+      if (addresses.length > 0)
+        return candidate === name && !isInternal(name, search) ? addresses : internal(addresses);
       reason ??= (answers[0] as PromiseRejectedResult).reason as NodeJS.ErrnoException;
       if (!['ENOTFOUND', 'ENODATA'].includes(reason.code ?? '')) break;
     }
@@ -68,6 +69,13 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
 async function systemLookup(hostname: string): Promise<Addresses> {
   const entries = await lookup(hostname, { all: true, verbatim: true });
   return internal(entries.map(({ address }) => address));
+}
+
+/** Returns whether a name is in a search domain, or in a domain that is reserved for private networks. */
+function isInternal(name: string, search: readonly string[]): boolean {
+  return [...search, 'internal', 'local', 'home.arpa'].some((domain) =>
+    name.endsWith(`.${domain.toLowerCase()}`),
+  );
 }
 
 function internal(addresses: string[]): Addresses {

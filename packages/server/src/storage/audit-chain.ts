@@ -100,7 +100,7 @@ async function walk(
   const first = start?.dropped ?? 0;
   let last = { position: first, hash: start?.dropped_hash ?? Buffer.alloc(0) };
   let id: string | null = null;
-  let after: Position = { atMs: 0, id: '' };
+  let after: Position = { atMs: Number.NEGATIVE_INFINITY, id: '' };
   const report = (fault?: ChainFault): ChainReport => ({
     organization_id: organizationId,
     entries: last.position - first,
@@ -172,7 +172,7 @@ async function readPage(
        order by l.created_at, l.id
        limit ${pageSize}) p on true
    order by p.created_at, p.id`,
-    values: [organizationId, new Date(after.atMs), after.id],
+    values: [organizationId, Number.isFinite(after.atMs) ? new Date(after.atMs) : '-infinity', after.id],
   });
   // Without entries there is still one row, for the end of the chain.
   const { length, end } = rows[0]!;

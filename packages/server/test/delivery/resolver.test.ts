@@ -86,6 +86,20 @@ describe('names', () => {
     await expect(resolve('hook.team.svc.')).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });
 
+  test.each([
+    ['hook.team.svc.cluster.example', true],
+    ['db.corp.internal', true],
+    ['printer.local', true],
+    ['receiver.example', undefined],
+  ])(
+    'that belong to a private network are internal, however they are written (%s)',
+    async (name, isInternal) => {
+      const server = await startNameServer(() => false);
+      const resolve = createResolver({ servers: [server.address], search: ['cluster.example'] });
+      expect((await resolve(name)).areInternal).toBe(isInternal);
+    },
+  );
+
   test('of the machine itself are not sent to a name server', async () => {
     const server = await startNameServer(() => false);
     const resolve = createResolver({ servers: [server.address], search: [] });

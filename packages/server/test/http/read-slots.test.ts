@@ -43,7 +43,7 @@ async function startApp(limits: ReadLimits) {
 }
 
 test('a few reads are in progress at once, and writes do not wait for them', async () => {
-  const { url, get, started, end } = await startApp({ reads: 2, tails: 1, waitMsMax: 100 });
+  const { url, get, started, end } = await startApp({ reads: 2, readsEach: 2, tails: 1, waitMsMax: 100 });
   const reads = [get('/ORG-a/1'), get('/ORG-a/2')];
   await started('/ORG-a/1', '/ORG-a/2');
   const refused = await get('/ORG-a/3');
@@ -56,8 +56,19 @@ test('a few reads are in progress at once, and writes do not wait for them', asy
   expect((await Promise.all(reads)).map(({ status }) => status)).toEqual([200, 200]);
 });
 
+test('an organization leaves slots for the reads of others', async () => {
+  const { get, started, end } = await startApp({ reads: 2, readsEach: 1, tails: 1, waitMsMax: 100 });
+  const slow = get('/ORG-a/1');
+  await started('/ORG-a/1');
+  expect((await get('/ORG-a/2')).status).toBe(503);
+  const other = get('/ORG-b/1');
+  await end('/ORG-b/1');
+  await end('/ORG-a/1');
+  expect([(await other).status, (await slow).status]).toEqual([200, 200]);
+});
+
 test('a read that uses no database does not wait for others', async () => {
-  const { get, started, end } = await startApp({ reads: 1, tails: 1, waitMsMax: 100 });
+  const { get, started, end } = await startApp({ reads: 1, readsEach: 1, tails: 1, waitMsMax: 100 });
   const read = get('/ORG-a/1');
   await started('/ORG-a/1');
   const other = await get('/ORG-a/static');
@@ -66,7 +77,7 @@ test('a read that uses no database does not wait for others', async () => {
 });
 
 test('a read that waits gets the slot of one that ends, even if the client of that one has gone away', async () => {
-  const { url, get, started, end } = await startApp({ reads: 2, tails: 1, waitMsMax: 60_000 });
+  const { url, get, started, end } = await startApp({ reads: 2, readsEach: 2, tails: 1, waitMsMax: 60_000 });
   const leaving = await openSocket(url);
   leaving.write('GET /ORG-a/1 HTTP/1.1\r\nHost: x\r\n\r\n');
   const second = get('/ORG-a/2');
@@ -78,7 +89,12 @@ test('a read that waits gets the slot of one that ends, even if the client of th
 });
 
 test('the organization with the fewest reads in progress is next', async () => {
-  const { arrived, get, started, end } = await startApp({ reads: 2, tails: 1, waitMsMax: 60_000 });
+  const { arrived, get, started, end } = await startApp({
+    reads: 2,
+    readsEach: 2,
+    tails: 1,
+    waitMsMax: 60_000,
+  });
   const reads = ['/ORG-a/1', '/ORG-a/2'].map(get);
   await started('/ORG-a/1', '/ORG-a/2');
   reads.push(get('/ORG-a/3'));
@@ -93,6 +109,7 @@ test('the organization with the fewest reads in progress is next', async () => {
 test('a read whose client has gone away while it waited does not start', async () => {
   const { url, arrived, handled, get, started, end } = await startApp({
     reads: 1,
+    readsEach: 1,
     tails: 1,
     waitMsMax: 60_000,
   });

@@ -56,6 +56,16 @@ test('a connection on which a hundred requests wait is closed by the next one', 
   expect(started.map(({ path }) => path)).toEqual(['/0']);
 });
 
+test('a connection on which requests of 64 KiB wait is closed by the next one', async () => {
+  const { started, url } = await startServer();
+  const socket = await openSocket(url);
+  const all = readToEnd(socket);
+  socket.on('error', () => undefined);
+  socket.write(Array.from({ length: 6 }, (_, index) => get(`/${index}${'x'.repeat(15_000)}`)).join(''));
+  await all.catch(() => undefined);
+  expect(started).toHaveLength(1);
+});
+
 test('what waits on a connection is dropped with it', async () => {
   const { started, url, next } = await startServer();
   const socket = await openSocket(url);
