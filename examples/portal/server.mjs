@@ -16,5 +16,6 @@ async function show(request, response) {
   const { data } = await session.json();
   response.writeHead(200, { 'Content-Type': 'text/html', 'Cache-Control': 'no-store' });
   response.end(`<!doctype html><title>Webhooks</title><body style="margin: 0">
-    <iframe title="Webhooks" src="${data.url}" style="border: 0; width: 100%; height: 100vh"></iframe>`);
+    <iframe title="Webhooks" src="${data.url}" allow="clipboard-write"
+      style="border: 0; width: 100%; height: 100vh"></iframe>`);
 }

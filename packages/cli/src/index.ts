@@ -11,7 +11,16 @@ export {
 export { auditList } from './commands/audit.js';
 export { eventsGet, eventsList, eventsTail, tailLine } from './commands/events.js';
 export { indentedJson } from './indented-json.js';
-export { choiceOf, exactTypeOf, json, jsonLines, limitOf, limitOption, rangeOptions } from './listing.js';
+export {
+  choiceOf,
+  exactTypeOf,
+  instantOf,
+  json,
+  jsonLines,
+  limitOf,
+  limitOption,
+  rangeOptions,
+} from './listing.js';
 export { allCommands, main, type Streams } from './main.js';
 export { shellWord } from './shell-word.js';
 export { isFullId, onlyWithEnding, searched } from './short-id.js';

@@ -1,10 +1,11 @@
 import type { List } from '@posthorn/client';
 import { type Context, type Options, UsageError } from './command.js';
 import type { Connection } from './connection.js';
+import { shellWord } from './shell-word.js';
 import { utcTime } from './short-time.js';
 import type { Column } from './table.js';
 
-const instant = 'a date (a day in UTC), or a time with Z or an offset.';
+const instant = 'a date (a day in UTC), a time with Z or an offset, or how long ago, such as 1h or 7d.';
 /** Options for every list with a time range and a limit. */
 export const rangeOptions = {
   from: { value: 'time', description: `Start of the time range, inclusive: ${instant}` },
@@ -17,6 +18,20 @@ export const limitOption = {
 } as const;
 export const jsonLines = { description: 'Print one JSON object per line.' } as const;
 export const json = { description: 'Print JSON.' } as const;
+
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Returns a time as the API accepts it. A length of time such as `1h` means that long ago. */
+export function instantOf(text: string): string {
+  const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  if (count === undefined) return text;
+  return new Date(Math.max(0, Date.now() - Number(count) * (unitMs[unit] ?? 0))).toISOString();
+}
+
+/** Returns the time range of the options, as parameters of the API. */
+export function rangeOf({ from, to }: Options): { from: string | undefined; to: string | undefined } {
+  return { from: from && instantOf(from), to: to && instantOf(to) };
+}
 
 export function limitOf(options: Options): number {
   const limit = Number(options.limit ?? limitOption.fallback);
@@ -48,7 +63,8 @@ export function choiceOf<Choice extends string>(
 export function exactTypeOf({ type }: Options): string | undefined {
   if (!type?.includes('*')) return type;
   throw new UsageError(
-    `--type: '${type}' is not valid. Expected one event type, such as invoice.paid, not a pattern.`,
+    `--type: '${type}' is not valid. Expected one event type, such as invoice.paid: lists cannot be filtered by a pattern. ` +
+      `Run posthorn types ${shellWord(type)} to see the event types that match it.`,
   );
 }
 

@@ -33,7 +33,7 @@ const limit = {
 };
 /** How many pages of deliveries one call searches: about a second for a million deliveries. */
 const pagesMax = 20;
-const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique.');
+const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique, or its description.');
 const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
 const range = {
   from: text('Start of the time range: a date (a day in UTC), or a time with Z or an offset.'),

@@ -9,10 +9,21 @@ const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 
-/** Returns the ID of the only webhook whose ID has this ending. */
+/** Returns the ID of the only webhook that has this description, or else of the only one whose ID has this ending. */
 export async function webhookId({ posthorn }: Connection, text: string): Promise<string> {
   if (isFullId('WHK', text)) return text.toUpperCase();
-  return onlyWithEnding<Webhook>('webhook', text, await posthorn.webhooks.list().all()).id;
+  const webhooks = await posthorn.webhooks.list().all();
+  const described = text === '' ? [] : webhooks.filter(({ description }) => description === text);
+  const [first, second] = described;
+  if (!first) return onlyWithEnding<Webhook>('webhook', text, webhooks).id;
+  if (second) {
+    const some = described.slice(0, shownMax).map(({ id, url }) => `${id} (${url})`);
+    throw new CommandFailure(
+      `${described.length} webhooks have the description '${text}': ${some.join(', ')}` +
+        `${described.length > some.length ? ', …' : ''}. Use the ID of one of them.`,
+    );
+  }
+  return first.id;
 }
 
 /** Returns the ID of the only event among the newest ones whose ID has this ending. */
@@ -51,8 +62,27 @@ async function waitingDelivery({ posthorn }: Connection, id: string): Promise<De
   return undefined;
 }
 
+/**
+ * Returns a function from the ID of a webhook to its shortest name that commands accept: a description that no other
+ * webhook has, or else the ending of the ID.
+ */
+export function namesOf(webhooks: readonly Webhook[]): (id: string) => string {
+  const idOf = new Map<string, string>();
+  const shared = new Set<string>();
+  for (const { id, description } of webhooks) {
+    if (!description?.trim()) continue;
+    if (idOf.has(description)) shared.add(description);
+    idOf.set(description, id);
+  }
+  const names = new Map([...idOf].map(([description, id]) => [id, description]));
+  return (id) => {
+    const name = names.get(id);
+    return name === undefined || shared.has(name) ? endingOf(id) : name;
+  };
+}
+
 /** Returns an ending that tells IDs in a list apart, and that commands accept instead of the ID. */
-export function endingOf(id: string): string {
+function endingOf(id: string): string {
   return `…${id.slice(-6)}`;
 }
 
@@ -66,6 +96,9 @@ function timeOf(id: string): number {
   return [...digits].reduce((ms, digit) => ms * 32 + alphabet.indexOf(digit), 0);
 }
 
+/** How many of the rows that an ending or a description may mean are named. */
+const shownMax = 3;
+
 const plurals = { webhook: 'webhooks', event: 'events', delivery: 'deliveries' } as const;
 
 /** Returns the only row whose ID has this ending. `list` is the command that shows the IDs. */
@@ -78,10 +111,14 @@ export function onlyWithEnding<Row extends { id: string }>(
   const ending = text.replace(/^…/, '').toUpperCase();
   const found = ending === '' ? [] : rows.filter(({ id }) => id.toUpperCase().endsWith(ending));
   const [first, second] = found;
-  if (!first)
-    throw new CommandFailure(`No ${what} has an ID that ends with '${text}'. Run ${list} to see the IDs.`);
+  if (!first) {
+    const described = what === 'webhook' ? `the description '${text}' or ` : '';
+    throw new CommandFailure(
+      `No ${what} has ${described}an ID that ends with '${text}'. Run ${list} to see the IDs.`,
+    );
+  }
   if (second) {
-    const some = found.slice(0, 3).map(({ id }) => id);
+    const some = found.slice(0, shownMax).map(({ id }) => id);
     throw new CommandFailure(
       `${found.length} ${plurals[what]} have an ID that ends with '${text}': ${some.join(', ')}` +
         `${found.length > some.length ? ', …' : ''}. Use more characters; ${list} shows the IDs.`,

@@ -30,6 +30,8 @@ interface LaidOut {
 const gap = 2;
 /** A column that can be cut keeps at least this many characters. */
 const cutWidth = 24;
+/** If the width of the terminal is unknown, a column that can be cut keeps at most this many. */
+const cutWidthMax = 60;
 const nothing = '-';
 
 /** Lays out a list in `width` characters, or in as few as possible if that is too narrow. */
@@ -64,14 +66,15 @@ function choose(columns: readonly LaidOut[], width: number): readonly LaidOut[] 
   return columns.filter((column) => chosen.has(column));
 }
 
-/** Shortens the columns that can be cut until the line fits. */
+/** Shortens the longest of the columns that can be cut until the line fits, so that the others stay complete. */
 function cut(columns: readonly LaidOut[], width: number): readonly LaidOut[] {
-  let excess = widthOf(columns.map((column) => ({ ...column, cuts: false }))) - width;
+  let most = Number.isFinite(width)
+    ? Math.max(cutWidth, ...columns.map((column) => column.width))
+    : cutWidthMax;
+  while (most > cutWidth && widthOf(columns, most) > width) most -= 1;
   return columns.map((column) => {
-    if (!column.cuts || excess <= 0) return column;
-    const kept = Math.max(Math.min(cutWidth, column.width), column.width - excess);
-    excess -= column.width - kept;
-    return { ...column, width: kept, cells: column.cells.map((cell) => shortened(cell, kept)) };
+    if (!column.cuts || column.width <= most) return column;
+    return { ...column, width: most, cells: column.cells.map((cell) => shortened(cell, most)) };
   });
 }
 
@@ -83,9 +86,10 @@ function isEmpty({ cells }: LaidOut): boolean {
   return cells.every((cell) => cell === nothing);
 }
 
-function widthOf(columns: readonly LaidOut[]): number {
+/** Returns the width of a line whose columns are cut to `most` characters if they can be. */
+function widthOf(columns: readonly LaidOut[], most = cutWidth): number {
   return columns.reduce(
-    (sum, { width, cuts }) => sum + (cuts ? Math.min(width, cutWidth) : width),
+    (sum, { width, cuts }) => sum + (cuts ? Math.min(width, most) : width),
     (columns.length - 1) * gap,
   );
 }

@@ -76,7 +76,7 @@ describe('webhooks', () => {
     const ending = created.id.slice(-8);
     expect(await json('webhooks', 'get', ending)).toMatchObject({ id: created.id, status: 'active' });
     expect(linesOf(await printed('webhooks', 'list'))[0]).toBe(
-      [created.id, 'active', receiver.url, '-', 'invoice.*', '-', '-'].join('\t'),
+      [created.id, '-', 'active', receiver.url, '-', 'invoice.*', '-'].join('\t'),
     );
     const change = ['--events', '*', '--rate-limit', '5', '--description', 'all', '--no-headers'];
     expect(await json('webhooks', 'update', ending, ...change)).toMatchObject({
@@ -133,6 +133,96 @@ describe('webhooks', () => {
     const text = `The service verifies it again ${waits}. To verify it now, run posthorn webhooks verify ${id}.\n`;
     expect(created.endsWith(text), created).toBe(true);
     expect((await run(['webhooks', 'verify', id], env)).stderr).toBe(`The webhook is unverified. ${text}`);
+  });
+
+  test('create, verify and activate of an unverified webhook name the command that verifies it only once', async () => {
+    const receiver = await startReceiver({ onVerification: 500 });
+    const shown = async (...args: string[]) => {
+      const { stdout, stderr } = await run(['webhooks', ...args], { ...env, NO_COLOR: '1' }, '', true);
+      return stdout + stderr;
+    };
+    const created = await shown('create', receiver.url);
+    const [id = ''] = /WHK-\w+/.exec(created) ?? [];
+    const command = `posthorn webhooks verify ${id}`;
+    for (const text of [created, await shown('verify', id), await shown('get', id)])
+      expect(text.split(command), text).toHaveLength(2);
+    await printed('webhooks', 'disable', id);
+    expect((await shown('activate', id)).split(command)).toHaveLength(2);
+  });
+
+  test('a description that only one webhook has can be used instead of its ID', async () => {
+    const own = await newTenant(service);
+    const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token };
+    const receiver = await startReceiver();
+    const names = ['orders-eu', 'billing', 'billing'];
+    const made = [];
+    for (const description of names) made.push(await own.webhook(receiver, { description }));
+    const [orders, ...others] = made;
+    expect(await printing(ownEnv)('webhooks', 'get', 'orders-eu')).toContain(`Webhook\t${orders.id}\n`);
+    const { code, stderr } = await run(['webhooks', 'get', 'billing'], ownEnv);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^2 webhooks have the description 'billing': .*\. Use the ID of one of them\.\n$/);
+    for (const { id } of others) expect(stderr).toContain(`${id} (${receiver.url})`);
+    expect((await run(['webhooks', 'get', 'no-such-name'], ownEnv)).stderr).toMatch(
+      /^No webhook has the description 'no-such-name' or an ID that ends with/,
+    );
+    await own.record();
+    for (const webhook of made) await own.settled(webhook);
+    const terminal = { ...ownEnv, NO_COLOR: '1' };
+    const { stdout } = await run(['deliveries', 'list'], terminal, '', true, 110);
+    for (const name of ['orders-eu', ...others.map(({ id }) => `…${id.slice(-6)}`)])
+      expect(stdout).toContain(`  ${name} `);
+    expect(await printing(ownEnv)('deliveries', 'list', '--webhook', 'orders-eu')).toContain(orders.id);
+  });
+
+  test('list and get say that an active webhook fails or waits, and get says why', async () => {
+    const own = await newTenant(service);
+    const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token };
+    const shown = async (columns: number, ...args: string[]) =>
+      (await run(['webhooks', ...args], { ...ownEnv, NO_COLOR: '1' }, '', true, columns)).stdout;
+    const failing = await own.connect({ status: 500, body: 'database is locked' });
+    const busy = await own.connect({ status: 429, headers: { 'Retry-After': '3600' } });
+    const fine = await own.connect();
+    await own.data('PATCH', `/v1/webhooks/${failing.webhook.id}`, { description: 'orders-eu' });
+    await own.data('PATCH', `/v1/webhooks/${fine.webhook.id}`, {
+      url: `${fine.receiver.url}/${'x'.repeat(240)}`,
+    });
+    await own.record();
+    for (const { webhook } of [failing, busy, fine]) await own.settled(webhook);
+
+    // A long URL takes no room from the names. If the width of the terminal is unknown, it does not widen the table.
+    for (const [columns, most] of [
+      [80, 80],
+      [110, 110],
+      [0, 220],
+    ] as const) {
+      const lines = linesOf(await shown(columns, 'list'));
+      expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(most);
+      const rowOf = ({ id }: { id: string }) => lines.find((line) => line.startsWith(id));
+      expect(rowOf(failing.webhook)).toMatch(/^\S+ {2}orders-eu +active \(last failed\)/);
+      expect(rowOf(busy.webhook)).toContain('active (last failed)');
+      expect(rowOf(fine.webhook)).not.toContain('failed');
+    }
+
+    const failed = await shown(200, 'get', 'orders-eu');
+    expect(failed).toMatch(/^Status +active, but its latest attempt failed$/m);
+    expect(failed).toMatch(/^Latest failure: .*500.*database is locked/m);
+    const [delivery] = await own.deliveries(failing.webhook);
+    expect(failed).toContain(`run posthorn deliveries get ${delivery.id}.\n`);
+    // Retries are not pending: that word means that there was no attempt yet.
+    expect(failed).toMatch(/^Last 48 hours +0 delivered, 0 given up, 1 waiting$/m);
+    const waiting = await shown(200, 'get', busy.webhook.id);
+    expect(waiting).toMatch(
+      /^Status +active, waiting until \d{4}-.* UTC because its receiver asked for it$/m,
+    );
+    expect(waiting).toMatch(/^Latest failure: .*429/m);
+    const healthy = await shown(200, 'get', fine.webhook.id);
+    expect(healthy).toMatch(/^Status +active$/m);
+    expect(healthy).not.toContain('failure');
+    for (const { webhook } of [failing, busy])
+      expect(JSON.parse(await printing(ownEnv)('webhooks', 'get', webhook.id, '--json'))).toEqual(
+        await own.data('GET', `/v1/webhooks/${webhook.id}`),
+      );
   });
 
   test.each([
@@ -294,6 +384,23 @@ describe('deliveries', () => {
     expect(await run([...list, '--status', 'given_up', '--final', 'true'], env)).toMatchObject({
       ...{ code: 2, stderr: '--final cannot be combined with --status given_up. Use one of them.\n' },
     });
+  });
+
+  test('a response that was cut after 1 KiB does not look complete', async () => {
+    const cut = '… (only the first 1 KiB is shown)';
+    const { receiver, webhook } = await tenant.connect({ status: 500, body: 'orders_extreme '.repeat(100) });
+    await tenant.record();
+    const [{ id }] = await tenant.settled(webhook);
+    expect(await printed('deliveries', 'get', id)).toContain(cut);
+    expect((await run(['webhooks', 'test', webhook.id], env)).stdout).toContain(cut);
+    expect((await run(['trigger', 'invoice.paid', '--to', receiver.url], env)).stderr).toContain(cut);
+    const exact = await json('deliveries', 'get', id);
+    expect(exact.attempt_log[0].response).toHaveLength(1_024);
+    receiver.onDelivery = { status: 500, body: 'é'.repeat(500) };
+    expect((await run(['webhooks', 'test', webhook.id], env)).stdout).not.toContain(cut);
+    // The second half of the last character did not fit, so one byte less is kept.
+    receiver.onDelivery = { status: 500, body: `x${'é'.repeat(512)}` };
+    expect((await run(['webhooks', 'test', webhook.id], env)).stdout).toContain(cut);
   });
 
   test('get names the delivery that repeated one that was given up', async () => {
@@ -553,6 +660,33 @@ describe('events, types, stats and the audit log', () => {
     const { code, stdout, stderr } = await run(['events', 'list', '--type', 'invoice.piad'], env);
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toMatch(/^There is no event type 'invoice\.piad'\..*invoice\.paid.*\n$/);
+  });
+
+  test('a list that cannot be filtered by a pattern says how to see the types that match it', async () => {
+    for (const list of ['events', 'deliveries'])
+      expect(await run([list, 'list', '--type', 'invoice.*'], env)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(
+          / Expected one event type, .* Run posthorn types 'invoice\.\*' to see /,
+        ),
+      });
+  });
+
+  test('--from and --to accept how long ago', async () => {
+    const own = await newTenant(service);
+    const printed = printing({ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token });
+    const { webhook } = await own.connect();
+    await own.record();
+    await own.settled(webhook);
+    for (const list of ['events', 'deliveries']) {
+      expect(linesOf(await printed(list, 'list', '--from', '1h'))).toHaveLength(1);
+      expect(linesOf(await printed(list, 'list', '--from', '7d', '--to', '60s'))).toEqual([]);
+    }
+    const { from, to } = JSON.parse(await printed('stats', '--from', '2h', '--to', '30m', '--json'));
+    expect(Date.parse(to) - Date.parse(from)).toBeCloseTo(90 * 60_000, -2);
+    const replay = ['deliveries', 'replay', '--webhook', webhook.id, '--no-wait', '--json', '--from'];
+    expect(JSON.parse(await printed(...replay, '1h')).total).toBe(1);
+    expect(JSON.parse(await printed(...replay, '999999999d', '--to', '1m')).total).toBe(0);
   });
 
   const payload = '{"z":1.10,"a":12345678901234567890}';

@@ -110,7 +110,7 @@ describe('mcp', async () => {
 
   test('returns a failure as text that says what to do', async () => {
     expect(await call('get_webhook', { webhook_id: 'nothing' })).toEqual({
-      text: "No webhook has an ID that ends with 'nothing'. Run posthorn webhooks list to see the IDs.",
+      text: "No webhook has the description 'nothing' or an ID that ends with 'nothing'. Run posthorn webhooks list to see the IDs.",
       isError: true,
     });
   });

@@ -41,6 +41,21 @@ describe('a table', () => {
     expect(layOutTable(columns, nowhere, 20)).toMatchObject({ heading: 'id      place', leftOut: [] });
   });
 
+  test('cuts the longest column first, so that shorter ones stay complete', () => {
+    const [id, place] = columns;
+    const cutting = [
+      { ...id!, cuts: true },
+      { ...place!, spare: 0, cuts: true },
+    ];
+    const row = { id: 'a'.repeat(30), place: 'b'.repeat(90), time: '-' };
+    expect(layOutTable(cutting, [row], 80).lines).toEqual([`${'a'.repeat(30)}  ${'b'.repeat(47)}…`]);
+    // If the width is unknown, one long cell does not widen all rows.
+    expect(layOutTable(cutting, [row], Number.POSITIVE_INFINITY).lines).toEqual([
+      `${'a'.repeat(30)}  ${'b'.repeat(59)}…`,
+    ]);
+    expect(layOutTable(cutting, [row], 1).lines).toEqual([`${'a'.repeat(23)}…  ${'b'.repeat(23)}…`]);
+  });
+
   test('can have more rows than a function can have arguments', () => {
     const many = new Array<Entry>(200_000).fill(rows[0]!);
     expect(layOutTable(columns, many, 80).lines).toHaveLength(200_000);

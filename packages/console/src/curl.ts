@@ -16,6 +16,11 @@ export function curlOfRequest(request: SentRequest): string {
   return `curl ${quoted(request.url ?? '')} \\\n${headers.join('')}  --data-binary ${quoted(request.body ?? '')}`;
 }
 
+/** Returns a command that sends an event with a signature. The user adds the secret, which the console does not have. */
+export function triggerCommand(eventId: string, url: string): string {
+  return `posthorn trigger ${eventId} --to ${quoted(url)} --secret whsec_…`;
+}
+
 /**
  * Returns a command that posts JSON, with one member per line. The caller quotes the URL and the header, because they
  * may contain a variable or a shell command.

@@ -27,10 +27,15 @@ export function isFailing(latest: readonly Judged[], asksToWait: boolean): boole
   return failures.reduce((sum, count) => sum + count, 0) >= failuresMin;
 }
 
+/** Returns the delivery whose latest attempt failed last. */
+export function latestFailureOf<T extends Delivery>(latest: readonly T[]): T | undefined {
+  return latest
+    .filter(({ status }) => status === 'failed')
+    .toSorted((one, other) => (other.last_attempt_at ?? '').localeCompare(one.last_attempt_at ?? ''))[0];
+}
+
 /** Returns the delivery whose latest attempt failed last, if its receiver may have asked to wait. */
 export function mayAskToWait<T extends Delivery>(latest: readonly T[]): T | undefined {
-  const [last] = latest
-    .filter(({ status, final }) => status === 'failed' && !final)
-    .toSorted((one, other) => (other.last_attempt_at ?? '').localeCompare(one.last_attempt_at ?? ''));
+  const last = latestFailureOf(latest.filter(({ final }) => !final));
   return last?.http_status === 429 || last?.http_status === 503 ? last : undefined;
 }

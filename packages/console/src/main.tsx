@@ -16,6 +16,11 @@ import { queryClient } from './query-client';
 import { router } from './router';
 import { restoreSession, session, tokenOf } from './session';
 
+// An address that was copied out of a sentence ends with its full stop. No view does.
+const path = location.pathname.replace(/[.,;:!?)\]>"']+$/, '');
+if (path !== location.pathname)
+  history.replaceState(history.state, '', path + location.search + location.hash);
+
 restoreSession();
 followPreferences();
 nameMissingParts();

@@ -23,10 +23,11 @@ export function isMissingPart(error: unknown): boolean {
 /**
  * Reloads the page as soon as the service responds, because a browser may not try again to load a part that failed to
  * load. Does so at most once per minute: if the files of a running service were replaced, it serves a page that refers
- * to files that are gone. Returns whether it does.
+ * to files that are gone. Does not if the part is no longer wanted by then. Returns whether it does.
  */
-export async function reloadWhenReachable(): Promise<boolean> {
+export async function reloadWhenReachable(unwanted: AbortSignal): Promise<boolean> {
   await reachable();
+  if (unwanted.aborted) return false;
   if (Date.now() - Number(tabStorage.get(reloadedKey)) < reloadEveryMs) return false;
   tabStorage.set(reloadedKey, String(Date.now()));
   location.reload();

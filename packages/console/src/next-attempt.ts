@@ -28,3 +28,15 @@ export function isAboutToChange({ status, final, next_attempt_at: next }: Waitin
   const leftMs = Date.parse(next) - nowMs;
   return leftMs > -overdueMs && (status === 'pending' || leftMs < soonMs);
 }
+
+/** Most attempts take less time than this. */
+const madeMs = 2_000;
+
+/**
+ * Returns how soon to read again what shows these next attempts: when the next one has probably been made, or every
+ * `madeMs` while the result of one that is due is not known. False if there is none that could change soon.
+ */
+export function rereadAfterMs(due: readonly (string | null | undefined)[], nowMs: number): number | false {
+  const leftMs = due.flatMap((at) => (at ? Date.parse(at) - nowMs : [])).filter((ms) => ms > -overdueMs);
+  return leftMs.length > 0 && Math.max(0, Math.min(...leftMs)) + madeMs;
+}

@@ -19,7 +19,14 @@ const root = createRootRoute({
 });
 
 const rangeNames = ['range', 'from', 'to'] as const;
-const deliveryFilterNames = ['webhook_id', 'state', 'event_type', 'event_id', ...rangeNames] as const;
+const deliveryFilterNames = [
+  'webhook_id',
+  'state',
+  'event_type',
+  'event_id',
+  'failed_from',
+  ...rangeNames,
+] as const;
 
 const overview = createRoute({
   getParentRoute: () => root,
@@ -60,7 +67,7 @@ const newWebhook = createRoute({
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId',
-  validateSearch: keep('tab', 'url', 'test', 'framework', 'text', ...deliveryFilterNames),
+  validateSearch: keep('tab', 'test', 'framework', 'text', ...deliveryFilterNames),
   component: lazyRouteComponent(() => import('./views/webhooks/webhook-detail'), 'WebhookDetail'),
 });
 
@@ -94,7 +101,7 @@ const foundDelivery = createRoute({
 const eventTypes = createRoute({
   getParentRoute: () => root,
   path: 'event-types',
-  validateSearch: keep('q', 'type'),
+  validateSearch: keep('q', 'type', 'text'),
   component: lazyRouteComponent(() => import('./views/event-types/event-types'), 'EventTypes'),
 });
 

@@ -51,6 +51,11 @@ export function createdSince(failedSinceMs: number, { retry_waits_ms: waitsMs }:
   return new Date(failedSinceMs - waitedMs - attemptsMs).toISOString();
 }
 
+/** Returns the filters for what failed since a given time. `failed_from` explains why the list starts earlier. */
+export function failedSince(fromMs: number, settings: Settings): { from: string; failed_from: string } {
+  return { from: createdSince(fromMs, settings), failed_from: new Date(fromMs).toISOString() };
+}
+
 export function productName(settings: Settings): string {
   return settings.name ?? 'Posthorn';
 }

@@ -47,6 +47,7 @@ describeInBrowser('the forms of the console', async (open) => {
     await page.getByRole('checkbox', { name: 'invoice.paid' }).check();
     await page.getByRole('button', { name: 'Create and verify' }).click();
     await expect.poll(() => rate.evaluate((field) => field.matches(':focus'))).toBe(true);
+    await page.getByRole('alert').getByText('Enter a whole number from 1 to 1,000').waitFor();
 
     // The service refuses what the browser does not check.
     await rate.fill('5');
@@ -108,20 +109,31 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(unexpected(faults, /status of 500/)).toEqual([]);
   });
 
-  it('propose the URL of a link once, not again after another one was saved', async () => {
+  it('change the URL to the one that a receiver redirects to, after a question, from every page that says so', async () => {
     const tenant = await newTenant(service, { scopes });
     const { receiver, webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const moved = `${receiver.url}/moved`;
+    receiver.onDelivery = { status: 308, headers: { location: moved } };
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
-    const proposed = encodeURIComponent(`${receiver.url}/proposed`);
-    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings&url=${proposed}`));
-    const url = page.getByLabel('URL');
-    await expect.poll(() => url.inputValue()).toBe(`${receiver.url}/proposed`);
-    await url.fill(`${receiver.url}/chosen`);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Saved.').waitFor();
-    await page.waitForURL((address) => !address.searchParams.has('url'));
-    await page.reload();
-    await expect.poll(() => url.inputValue()).toBe(`${receiver.url}/chosen`);
+    const button = page.getByRole('button', { name: 'Change the URL…' });
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}/deliveries/${delivery.id}`));
+    await button.waitFor();
+    await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
+    await button.waitFor();
+    await visit(page, '', '1 webhook needs attention');
+    await page.locator('.problem').getByRole('button', { name: 'Change the URL…' }).click();
+    await inDialog(page).getByText(moved, { exact: true }).waitFor();
+    await inDialog(page).getByRole('button', { name: 'Change and verify' }).click();
+    await page.getByText('Changed and verified: events go to the new URL.').waitFor();
+    expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).toMatchObject({
+      url: moved,
+      status: 'active',
+    });
+    await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
+    await page.getByText('The receiver redirected').waitFor();
+    await button.waitFor({ state: 'hidden' });
     expect(faults).toEqual([]);
   });
 
@@ -194,9 +206,13 @@ describeInBrowser('the forms of the console', async (open) => {
     await press('Replay');
     routes.push(await held());
     await press('Cancel');
-    await visit(page, `${path}?tab=settings&url=${encodeURIComponent(`${receiver.url}/moved`)}`, 'orders-eu');
+    await visit(page, `${path}?tab=settings`, 'orders-eu');
+    await page.getByLabel('URL').fill(`${receiver.url}/moved`);
     await press('Save');
     routes.push(await held());
+    await page.locator('.crumb').getByRole('link', { name: 'Webhooks' }).click();
+    await press('Leave');
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     await visit(page, `${path}/deliveries/${delivery.id}`, 'invoice.paid');
     await press('Redeliver now');
     routes.push(await held());

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
+import { event, record } from '../../server/test/support/client.js';
 import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
@@ -31,19 +32,25 @@ describeInBrowser('the console at work', async (open) => {
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: '2 webhooks need attention' }).waitFor();
     const field = page.getByRole('combobox', { name: 'Workspace', exact: true });
-    await field.focus();
-    expect(
-      await page
-        .locator('.workspace option')
-        .evaluateAll((all) => all.map((one) => one.getAttribute('value'))),
-    ).toEqual(['WS-berlin', 'WS-lyon']);
+    const options = page.getByRole('listbox', { name: 'Workspaces' }).getByRole('option');
+    await field.click();
+    expect(await options.allTextContents()).toEqual(['All workspaces', 'WS-berlin', 'WS-lyon']);
+    await expectAccessible(page, 'the workspaces', '.top');
+    await page.keyboard.press('Escape');
+    await options.first().waitFor({ state: 'hidden' });
+    // A part of a known ID is enough, and so is an ID without its prefix.
+    await page.keyboard.type('lyo');
+    await expect.poll(() => options.allTextContents()).toEqual(['WS-lyon', 'WS-lyo']);
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.searchParams.get('workspace_id') === 'WS-lyon');
+    await field.click();
+    await options.getByText('All workspaces').click();
+    await page.waitForURL((url) => !url.searchParams.has('workspace_id'));
+    await field.fill('paris');
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.searchParams.get('workspace_id') === 'WS-paris');
     await field.fill('berlin');
     await page.keyboard.press('Enter');
-    const wrong = page.getByRole('alert').getByText('Workspace IDs start with WS-');
-    await wrong.waitFor();
-    expect(new URL(page.url()).searchParams.has('workspace_id')).toBe(false);
-    await field.fill('WS-berlin');
-    await wrong.waitFor({ state: 'hidden' });
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
     const views = page.getByRole('navigation', { name: 'Views', exact: true });
     expect(await views.getByRole('link', { name: 'Webhooks' }).innerText()).toMatch(/^Webhooks\s+1\b/);
@@ -106,16 +113,51 @@ describeInBrowser('the console at work', async (open) => {
     await tenant.settled(flaky.webhook, 2);
     const { page, faults } = await watched();
     await page.goto(link(tenant.token));
-    await page.getByRole('heading', { name: 'All 2 webhooks are healthy' }).waitFor();
+    await page.getByRole('heading', { name: 'No webhook needs attention' }).waitFor();
+    const asked = page.getByText(
+      /^Waiting, because its receiver asked for it: waiting until \d\d:\d\d:\d\d\.$/,
+    );
+    await asked.waitFor();
+    expect(await page.locator('.problem').count()).toBe(0);
     for (const count of [3, 4]) {
       await tenant.record();
       await tenant.settled(flaky.webhook, count);
     }
     await page.reload();
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
-    await page.locator('.problem').getByRole('link', { name: 'flaky' }).waitFor();
+    // How bad it is: since when, how much waits, and when it will be disabled.
+    const problem = page.locator('.problem').filter({ hasText: 'flaky' });
+    await problem.getByText(/Nothing has arrived since [\d:]{8} \(\d min\)\. 3 deliveries wait\./).waitFor();
+    expect(await problem.getByText('If this goes on').count()).toBe(0);
+    const delivered_at = new Date(Date.now() - 49 * 3_600_000).toISOString();
+    await page.route('**/v1/deliveries?*status=success*', (route) =>
+      route.fulfill({ json: { data: [{ delivered_at }], meta: { cursor: null, has_more: false } } }),
+    );
+    await page.reload();
+    await problem
+      .getByText(
+        /\(2 d\)\. 3 deliveries wait\. If this goes on, the webhook will be disabled about \d+ \w+\./,
+      )
+      .waitFor();
+    await asked.waitFor();
+    // The list begins with what needs attention, and says why each webhook has its state.
+    await visit(page, '/webhooks', 'Webhooks');
+    const rows = page.locator('tbody tr');
+    await rows.nth(0).filter({ hasText: 'flaky' }).getByText('Status 500', { exact: true }).waitFor();
+    await rows
+      .nth(1)
+      .filter({ hasText: 'Waiting' })
+      .getByText(/^Until \d\d:\d\d:\d\d$/)
+      .waitFor();
     await visit(page, `/webhooks/${waiting.webhook.id}`, 'waiting');
-    await page.getByText('Active', { exact: true }).waitFor();
+    await page
+      .locator('.head')
+      .getByText(/^Waiting\W+until \d\d:\d\d$/)
+      .waitFor();
+    const note = page.locator('.note.calm');
+    await note.getByText(/^The receiver asked the service to wait until .+ \(status 503\)\.$/).waitFor();
+    await note.getByText('You do not need to do anything').waitFor();
+    await note.getByRole('link', { name: 'See the failed delivery' }).waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -140,6 +182,15 @@ describeInBrowser('the console at work', async (open) => {
     expect(await copy.evaluate((button) => button.matches(':focus'))).toBe(true);
     await page.getByRole('button', { name: 'Show the token' }).click();
     await page.getByText(tenant.token).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('says at the sign-in how to create a token, in a command that a phone breaks only where a part of it ends', async () => {
+    const { page, faults } = await watched();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(`${service.publicUrl}/console`);
+    const command = page.locator('pre', { hasText: 'posthorn token create' });
+    expect(await command.evaluate(isBrokenInScope)).toBe(false);
     expect(faults).toEqual([]);
   });
 
@@ -168,7 +219,9 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByText('Too many requests.').waitFor();
     await page.getByText('3 deliveries are on the way.').waitFor();
     expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
-    await tenant.settled(webhook, 3, ({ status }) => status === 'success');
+    // Then it says how they ended, and the rows show it, without live mode and without a reload.
+    await page.getByText('3 deliveries arrived.').waitFor();
+    await expect.poll(() => page.locator('tbody .tag.ok').count()).toBe(3);
     expect(unexpected(faults, /status of 429/)).toEqual([]);
 
     // Canceled, it stops, says what it did, and leaves what was not sent selected.
@@ -281,6 +334,37 @@ describeInBrowser('the console at work', async (open) => {
     );
     await page.getByRole('alert').getByText('does not exist').waitFor();
     expect(await page.evaluate('waits')).not.toContain(1_000);
+
+    // Beyond 100 events, the number comes from the statistics, which list only 20 of these 22 types.
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['invoice.*'] });
+    const many = event({ organization_id: tenant.organization, type: 'task.created' });
+    await record(service, ...Array<unknown>(101).fill(many));
+    await service.database.query({
+      text: `
+  insert into posthorn.event_counts
+  select $1, '', 1, date_trunc('minute', now() - interval '5 minutes'), type, events
+    from (values ('invoice.paid', 40), ('task.created', 60), ('invoice.voided', 5), ('run.started', 3)) v (type, events)
+   union all
+  select $1, '', 1, date_trunc('minute', now() - interval '5 minutes'), 'incident.' || n, 30
+    from generate_series(1, 18) n`,
+      values: [tenant.organization],
+    });
+    const replayTo = async (event_types: string[], query: string, sentence: string) => {
+      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types });
+      await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay${query}`));
+      await page.getByText(sentence, { exact: true }).waitFor();
+    };
+    const unknown = page.getByText('8 events have other types and may go to this webhook, too.');
+    await replayTo(['invoice.*'], '?only_failed=0', 'About 40 to 48 events will be sent.');
+    await unknown.waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('alertdialog').getByText('About 40 to 48 events will be sent.').waitFor();
+    await replayTo(['invoice.*'], '', 'Up to about 48 events will be sent.');
+    await unknown.waitFor();
+    await replayTo(['service_line.*'], '?only_failed=0', 'Up to about 8 events will be sent.');
+    // The statistics list the only type of this webhook, so nothing is missing.
+    await replayTo(['invoice.paid'], '', 'Up to about 40 events will be sent.');
+    expect(await unknown.count()).toBe(0);
     expect(unexpected(faults, /status of 404/)).toEqual([]);
   });
 
@@ -334,6 +418,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
     expect(await name.inputValue()).toBe('orders-us');
+    await page.route(/\/open-overlay-/, (route) => route.abort());
     const asked = page.waitForEvent('dialog');
     const reloaded = page.reload();
     expect((await asked).type()).toBe('beforeunload');
@@ -364,11 +449,10 @@ describeInBrowser('the console at work', async (open) => {
     await visit(page, '/webhooks/new', 'New webhook');
     await page.getByLabel('URL').fill('https://example.com/hook');
     // If the palette cannot be loaded, the form stays, and the palette can be tried again.
-    await page.route(/\/palette-/, (route) => route.abort());
     await page.keyboard.press('Control+k');
     await page.getByRole('status').getByText('This part of the console could not be loaded.').waitFor();
     expect(await page.getByLabel('URL').inputValue()).toBe('https://example.com/hook');
-    await page.unroute(/\/palette-/);
+    await page.unroute(/\/open-overlay-/);
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Go to' }).waitFor();
     await page.keyboard.press('Escape');
@@ -394,6 +478,22 @@ describeInBrowser('the console at work', async (open) => {
     await page.goto(link(tenant.token));
     const rate = page.locator('td.rate');
     await expect.poll(() => rate.textContent()).not.toBe('');
+    // In a narrower window, no figure is alone on a line.
+    for (const [width, lines] of [
+      [1280, [5]],
+      [900, [3, 2]],
+      [375, [2, 2, 1]],
+      [1280, [5]],
+    ] as const) {
+      await page.setViewportSize({ width, height: 120 });
+      const tops = await page
+        .locator('.figure')
+        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+      expect(
+        [...new Set(tops)].map((top) => tops.filter((one) => one === top).length),
+        `${width} px`,
+      ).toEqual(lines);
+    }
     const bars = page.getByRole('slider', { name: /^0 delivered, 1 retried, 0 given up/ });
     // A receiver can make each of the four waits take four hours, and the statistics cover a day.
     const hours = (url: string) => {
@@ -417,8 +517,13 @@ describeInBrowser('the console at work', async (open) => {
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => url.pathname.endsWith('/deliveries') && url.searchParams.has('to'));
     expect(hours(page.url())).toBeGreaterThan(16);
-    await page.getByRole('button', { name: /^Remove the filter created \d/ }).waitFor();
     await page.locator('tbody tr').first().waitFor();
+    // Why it starts earlier than the bar is said next to the range, and only as long as there is one.
+    const why = page.getByText(/^Starts earlier: what failed from [\d:]+ on can have been created before\.$/);
+    await why.waitFor();
+    await page.getByRole('button', { name: /^Remove the filter created \d/ }).click();
+    await why.waitFor({ state: 'hidden' });
+    expect(new URL(page.url()).search).toBe('');
     expect(faults).toEqual([]);
   });
 
@@ -476,6 +581,15 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 });
+
+/** Returns whether a line of a command ends within the name of a scope. */
+function isBrokenInScope({ childNodes, ownerDocument }: Element): boolean {
+  return [...childNodes].some((node) => {
+    const range = ownerDocument.createRange();
+    range.selectNode(node);
+    return /\w:\w/.test(node.textContent ?? '') && range.getClientRects().length > 1;
+  });
+}
 
 /** Returns whether the message about what was done covers a button for the selection. */
 async function isRedeliverCovered(page: Page): Promise<boolean> {

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { headingOf } from '../src/views/overview/heading.js';
 
-const [active, disabled] = (['active', 'disabled'] as const).map((status) => ({ status })) as [
-  { status: 'active' },
-  { status: 'disabled' },
-];
+const active = { status: 'active' } as const;
+const disabled = { status: 'disabled' } as const;
+const waiting = { ...active, waitsUntil: '2026-11-18T21:54:00.000Z' };
 
 test.each([
   [[], 0, undefined, 'Welcome'],
@@ -13,6 +12,8 @@ test.each([
   [[active, active], 0, 'WS-1', 'All 2 webhooks of WS-1 are healthy'],
   [[active, active, disabled], 0, undefined, 'All 2 active webhooks are healthy'],
   [[disabled, disabled], 0, undefined, 'No webhook is active'],
+  [[active, waiting], 0, undefined, 'No webhook needs attention'],
+  [[waiting], 0, 'WS-1', 'No webhook of WS-1 needs attention'],
   [[active, disabled], 1, undefined, '1 webhook needs attention'],
 ])(
   'the overview of %j, %i of which need attention, in workspace %s says: %s',

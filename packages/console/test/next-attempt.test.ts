@@ -1,8 +1,13 @@
 import type { Delivery } from '@posthorn/client';
 import { PosthornError } from '@posthorn/client';
 import { describe, expect, it } from 'vitest';
-import { isAboutToChange } from '../src/next-attempt.js';
-import { effectSentenceOf, heldSentenceOf, sentenceOf } from '../src/views/deliveries/redelivery.js';
+import { isAboutToChange, rereadAfterMs } from '../src/next-attempt.js';
+import {
+  effectSentenceOf,
+  heldSentenceOf,
+  resultOf,
+  sentenceOf,
+} from '../src/views/deliveries/redelivery.js';
 
 const now = Date.parse('2026-11-17T13:00:00Z');
 const waiting = (seconds: number | null, status: 'failed' | 'pending' = 'failed') => ({
@@ -24,7 +29,25 @@ describe('a delivery', () => {
   });
 });
 
+describe('a list of deliveries', () => {
+  const at = (seconds: number) => new Date(now + seconds * 1_000).toISOString();
+
+  it('is read again after the next attempt is due, and every two seconds until its result is known', () => {
+    expect(rereadAfterMs([at(600), at(60), null], now)).toBe(62_000);
+    expect(rereadAfterMs([at(600), at(-5)], now)).toBe(2_000);
+    // Long overdue, or waiting until the webhook is verified.
+    expect(rereadAfterMs([at(-600), null, undefined], now)).toBe(false);
+    expect(rereadAfterMs([at(-600), at(60)], now)).toBe(62_000);
+  });
+});
+
 describe('a redelivery of a selection', () => {
+  it('says how it ended', () => {
+    expect(resultOf(25, 0)).toBe('25 deliveries arrived.');
+    expect(resultOf(1, 2)).toBe('1 delivery arrived; 2 failed again.');
+    expect(resultOf(0, 1)).toBe('1 delivery failed again.');
+  });
+
   it('says what may have been sent if a response was lost', () => {
     const all = Array.from({ length: 4 }, () => ({}) as Delivery);
     const lost = new PosthornError({ status: 0, code: 'unreachable', detail: 'There was no response.' });

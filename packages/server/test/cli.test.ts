@@ -638,6 +638,7 @@ describe('events', () => {
       [2, 1],
     ],
     [['--from', '2001-01-01', '--to', '2001-12-31'], []],
+    [['--from', '3650d', '--to', '3649d'], []],
     [['--limit', '1', '--order', 'asc'], [0]],
   ])('list %j shows only matching events', async (args, expected) => {
     const shown = (await list('--json', ...args)).map((line) => JSON.parse(line).id);

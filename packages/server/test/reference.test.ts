@@ -188,6 +188,8 @@ describe.runIf(hasChromium)(
           expect(await colorOf(page)).toBe('rgb(255, 255, 255)');
           expect(await page.title()).toBe(`${title} reference`);
           expect(await menuEntry(page, 'Errors').isVisible()).toBe(true);
+          const toConsole = page.getByRole('link', { name: 'console', exact: true });
+          expect(await toConsole.getAttribute('href')).toMatch(/\/console$/);
           expect(faults).toEqual([]);
         });
 

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@posthorn/client';
 import type { Command } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
-import { jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { jsonLines, limitOption, printList, rangeOf, rangeOptions } from '../listing.js';
 import { timeColumn } from '../short-time.js';
 import type { Column } from '../table.js';
 
@@ -29,8 +29,7 @@ export const auditList: Command = {
       actor_id: options.actor,
       action: options.action,
       target_id: options.target,
-      from: options.from,
-      to: options.to,
+      ...rangeOf(options),
     };
     await printList(context, connection, {
       list: (limit) => connection.posthorn.auditLogs.list({ ...query, limit }),

@@ -3,9 +3,18 @@ import { type Command, CommandFailure, type Context, UsageError } from '../comma
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { showDelivery } from '../delivery-report.js';
 import { deliveryStates, isHeld, queryOf, stateOf } from '../delivery-state.js';
-import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import {
+  choiceOf,
+  exactTypeOf,
+  json,
+  jsonLines,
+  limitOption,
+  printList,
+  rangeOf,
+  rangeOptions,
+} from '../listing.js';
 import { progressOf } from '../polling.js';
-import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
+import { eventId, findDelivery, namesOf, webhookId } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 import { uncertain } from '../uncertain.js';
@@ -21,7 +30,8 @@ export const deliveriesList: Command = {
   options: {
     webhook: {
       value: 'id',
-      description: 'Only deliveries to this webhook; a unique ending of its ID is enough.',
+      description:
+        'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
     },
     event: {
       value: 'id',
@@ -57,34 +67,38 @@ export const deliveriesList: Command = {
       event_type: type,
       final,
       ...state,
-      from: options.from,
-      to: options.to,
+      ...rangeOf(options),
     };
     const { event_id, ...others } = query;
     const onlyEvent = event_id !== undefined && Object.values(others).every((value) => value === undefined);
+    // Only the table for people shows names.
+    const hasNames = context.terminal.isInteractive && !options.json;
+    const nameOf = namesOf(hasNames ? await posthorn.webhooks.list().all() : []);
     await printList(context, connection, {
       list: (limit) =>
         onlyEvent
           ? posthorn.events.deliveries(event_id, { limit })
           : posthorn.deliveries.list({ ...query, limit }),
-      columns,
+      columns: columnsWith(nameOf),
       what: 'deliveries',
-      noteOn: heldNote,
+      noteOn: (deliveries) => heldNote(deliveries, nameOf),
     });
   },
 };
 
+type NameOf = (id: string) => string;
+
 /** Returns a note if some deliveries wait until their webhook is verified. It names webhooks as the table does. */
-function heldNote(deliveries: readonly Delivery[]): string | undefined {
+function heldNote(deliveries: readonly Delivery[], nameOf: NameOf): string | undefined {
   const webhooks = [...new Set(deliveries.filter(isHeld).map(({ webhook_id }) => webhook_id))];
   const [first] = webhooks;
   if (first === undefined) return undefined;
-  const names = webhooks.map(endingOf).join(', ');
+  const names = webhooks.map(nameOf).join(', ');
   const verified = webhooks.length === 1 ? 'the webhook is verified' : 'these webhooks are verified';
   return `Deliveries to ${names} are waiting until ${verified}. Next: posthorn webhooks verify ${first}`;
 }
 
-const columns: readonly Column<Delivery>[] = [
+const columnsWith = (nameOf: NameOf): readonly Column<Delivery>[] => [
   timeColumn('time', ({ created_at }) => created_at),
   { title: 'status', of: stateOf },
   { title: 'result', of: resultOf },
@@ -94,8 +108,9 @@ const columns: readonly Column<Delivery>[] = [
   {
     title: 'webhook',
     of: ({ webhook_id }) => webhook_id,
-    short: ({ webhook_id }) => endingOf(webhook_id),
+    short: ({ webhook_id }) => nameOf(webhook_id),
     spare: 1,
+    cuts: true,
   },
   { title: 'event', of: ({ event_id }) => event_id, spare: 5 },
   { title: 'id', of: ({ id }) => id },

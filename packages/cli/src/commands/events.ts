@@ -2,7 +2,16 @@ import type { Event, Posthorn, TailEventsQuery } from '@posthorn/client';
 import type { Command, Options } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
-import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import {
+  choiceOf,
+  exactTypeOf,
+  json,
+  jsonLines,
+  limitOption,
+  printList,
+  rangeOf,
+  rangeOptions,
+} from '../listing.js';
 import { eventId } from '../short-id.js';
 import { timeColumn } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
@@ -48,8 +57,7 @@ export const eventsList: Command = {
     const query = {
       organization_id: await connection.organization(),
       ...filter,
-      from: options.from,
-      to: options.to,
+      ...rangeOf(options),
       order,
     };
     await noteUnknownType(connection.posthorn, filter.type, context.terminal);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Replay } from '@posthorn/client';
 import { type Command, CommandFailure } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { json, listOf, rangeOptions } from '../listing.js';
+import { json, listOf, rangeOf, rangeOptions } from '../listing.js';
 import { progressOf } from '../polling.js';
 import { webhookId } from '../short-id.js';
 import { utcTime } from '../short-time.js';
@@ -16,7 +16,7 @@ const endOfTime = '9999-12-31';
 
 const webhookOption = {
   value: 'id',
-  description: 'The webhook; a unique ending of its ID is enough.',
+  description: 'The webhook; its description, or a unique ending of its ID, is enough.',
   required: true,
 } as const;
 
@@ -45,9 +45,10 @@ export const deliveriesReplay: Command = {
     const connection = await connect(context);
     const { posthorn, texts } = connection;
     const webhook = await webhookId(connection, options.webhook ?? '');
+    const range = rangeOf(options);
     const request = {
-      from: options.from ?? '',
-      to: options.to ?? endOfTime,
+      from: range.from ?? '',
+      to: range.to ?? endOfTime,
       ...(options.events !== undefined && { event_types: listOf(options.events) }),
       ...(options['only-failed'] && { only_failed: true }),
     };

@@ -1,7 +1,7 @@
 import type { Stats, StatsBucket } from '@posthorn/client';
 import type { Command } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { choiceOf, json, rangeOptions } from '../listing.js';
+import { choiceOf, json, rangeOf, rangeOptions } from '../listing.js';
 import { webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
@@ -12,7 +12,8 @@ export const stats: Command = {
   options: {
     webhook: {
       value: 'id',
-      description: 'Only deliveries to this webhook; a unique ending of its ID is enough.',
+      description:
+        'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
     },
     workspace: {
       value: 'WS-x',
@@ -33,8 +34,7 @@ export const stats: Command = {
     const found = await connection.posthorn.stats({
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       workspace_id: options.workspace,
-      from: options.from,
-      to: options.to,
+      ...rangeOf(options),
       interval,
     });
     if (options.json) {

@@ -13,6 +13,7 @@ import {
   isInFuture,
   onWebhook,
   reverificationText,
+  showNext,
   showWebhook,
   webhookArgument,
 } from './webhooks.js';
@@ -156,6 +157,7 @@ export const webhooksRotate: Command = {
       ...secretField(terminal, secret),
       ...(hadOlder ? [['Older secret', 'no longer valid'] as const] : []),
     ]);
+    showNext(terminal, webhook);
   },
 };
 

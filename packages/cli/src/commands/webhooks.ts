@@ -1,4 +1,4 @@
-import type { Webhook } from '@posthorn/client';
+import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { type Command, CommandFailure, type Context } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { json, jsonLines } from '../listing.js';
@@ -11,7 +11,7 @@ import type { Terminal } from '../terminal.js';
 /** The argument of every command that is about one webhook. */
 export const webhookArgument = {
   name: 'id',
-  description: 'Webhook ID, WHK-…, or enough of its ending to be unique.',
+  description: 'Webhook ID, WHK-…, or enough of its ending to be unique, or its description.',
 } as const;
 
 export const webhooksList: Command = {
@@ -23,23 +23,45 @@ export const webhooksList: Command = {
     const { posthorn, texts } = await connect(context);
     const webhooks = await posthorn.webhooks.list().all();
     if (options.json) for (const webhook of webhooks) terminal.line(texts.of(webhook));
-    else if (webhooks.length > 0 || !terminal.isInteractive) terminal.table(columns, webhooks);
+    else if (webhooks.length > 0 || !terminal.isInteractive) terminal.table(columnsFor(webhooks), webhooks);
     else terminal.line('There are no webhooks. Run posthorn webhooks create <receiver-url> to create one.');
   },
 };
 
-const columns: readonly Column<Webhook>[] = [
-  { title: 'id', of: ({ id }) => id },
-  { title: 'status', of: statusText },
-  { title: 'URL', of: ({ url }) => url, cuts: true },
-  { title: 'last', of: ({ last_delivery_status }) => last_delivery_status ?? '-', spare: 1 },
-  { title: 'events', of: ({ event_types }) => event_types.join(','), spare: 2, cuts: true },
-  { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 4 },
-  { title: 'description', of: ({ description }) => description ?? '-', spare: 3, cuts: true },
-];
+/**
+ * In a terminal, the description comes before everything else, because people know their webhooks by it. If only some
+ * webhooks have one, the others show their URL there.
+ */
+function columnsFor(webhooks: readonly Webhook[]): readonly Column<Webhook>[] {
+  const isDescribed = webhooks.some(({ description }) => description !== null);
+  return [
+    { title: 'id', of: ({ id }) => id },
+    {
+      title: 'description',
+      of: ({ description }) => description ?? '-',
+      short: ({ description, url }) => description ?? (isDescribed ? url : '-'),
+      spare: 1,
+      cuts: true,
+    },
+    {
+      title: 'status',
+      of: statusText,
+      short: (webhook) => statusText(webhook) + (isLastFailed(webhook) ? ' (last failed)' : ''),
+    },
+    { title: 'URL', of: ({ url }) => url, spare: 2, cuts: true },
+    { title: 'last', of: ({ last_delivery_status }) => last_delivery_status ?? '-', spare: 4 },
+    { title: 'events', of: ({ event_types }) => event_types.join(','), spare: 3, cuts: true },
+    { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 5 },
+  ];
+}
 
 function statusText({ status, disabled_reason }: Pick<Webhook, 'status' | 'disabled_reason'>): string {
   return disabled_reason === null ? status : `${status} (${disabled_reason})`;
+}
+
+/** Returns whether an active webhook does not work right now. Only its deliveries show whether that was one failure. */
+function isLastFailed({ status, last_delivery_status }: Webhook): boolean {
+  return status === 'active' && last_delivery_status === 'failed';
 }
 
 export const webhooksGet: Command = {
@@ -56,19 +78,36 @@ export const webhooksGet: Command = {
       return;
     }
     const stats = await connection.posthorn.webhooks.stats(id);
-    showWebhook(context.terminal, webhook, [
-      ['Last 48 hours', `${stats.success} delivered, ${stats.failed} given up, ${stats.pending} pending`],
+    const { p50, p95 } = stats.duration_ms;
+    const failure = isLastFailed(webhook) ? await latestFailure(connection, id) : undefined;
+    showWebhook(
+      context.terminal,
+      webhook,
       [
-        'Duration',
-        stats.duration_ms.p50 === null
-          ? '-'
-          : `p50 ${stats.duration_ms.p50} ms, p95 ${stats.duration_ms.p95} ms`,
+        // Those that wait for their first attempt and those that wait for a retry are counted together.
+        ['Last 48 hours', `${stats.success} delivered, ${stats.failed} given up, ${stats.pending} waiting`],
+        ['Duration', p50 === null ? '-' : `p50 ${p50} ms, p95 ${p95} ms`],
       ],
-    ]);
+      failure,
+    );
+    if (!failure) showNext(context.terminal, webhook);
   },
 };
 
-/** Prints a webhook. If it does not work, also prints why and what to do about it. */
+/** Returns the newest delivery whose latest attempt failed. */
+async function latestFailure({ posthorn }: Connection, id: string): Promise<DeliveryDetail | undefined> {
+  const failed = posthorn.deliveries.list({ webhook_id: id, status: 'failed', limit: 1 });
+  const { data } = await failed.search(1, searchedPagesMax);
+  return data[0] && posthorn.deliveries.get(id, data[0].id);
+}
+
+/** A webhook may have a great many deliveries and few that failed. */
+const searchedPagesMax = 5;
+
+/**
+ * Prints a webhook. If it does not work, also prints why and what to do about it. `failed` is its newest delivery that
+ * failed, if its latest attempt did.
+ */
 export function showWebhook(
   terminal: Terminal,
   webhook: Pick<
@@ -94,14 +133,18 @@ export function showWebhook(
       >
     >,
   further: readonly (readonly [string, string])[] = [],
+  failed?: DeliveryDetail,
 ): void {
   const { status, disabled_reason = null, verification_failure: failure, last_delivery_at: lastAt } = webhook;
   const { previous_secret_until: graceEnd } = webhook;
-  const color = status === 'active' ? 'green' : 'red';
+  const last = failed?.attempt_log.at(-1);
+  const waits = failed && waitingText(failed);
+  const health = waits ?? (last?.error_detail ? ', but its latest attempt failed' : '');
+  const color = status !== 'active' ? 'red' : waits ? 'yellow' : health ? 'red' : 'green';
   terminal.fields([
     ['Webhook', webhook.id],
     ['URL', webhook.url],
-    ['Status', terminal.paint(color, statusText({ status, disabled_reason }))],
+    ['Status', terminal.paint(color, statusText({ status, disabled_reason }) + health)],
     ['Events', webhook.event_types.join(', ')],
     ['Workspace', webhook.workspace_id ?? 'all'],
     ['Description', webhook.description ?? '-'],
@@ -119,7 +162,27 @@ export function showWebhook(
     terminal.line(`Verification failed: ${failure.error_detail} ${failure.remedy}`);
     if (failure.response) terminal.line(`The receiver responded: ${responseText(failure.response)}`);
   }
-  const next = nextStep(webhook.id, status, webhook.last_delivery_status ?? null);
+  if (failed && last?.error_detail) {
+    terminal.line();
+    terminal.line(`Latest failure: ${last.error_detail} ${last.remedy ?? ''}`.trimEnd());
+    terminal.line(`To see the request and the response, run posthorn deliveries get ${failed.id}.`);
+  }
+}
+
+/** If the receiver asked to wait, returns until when. */
+function waitingText({ attempt_log, next_attempt_at: next }: DeliveryDetail): string | undefined {
+  const { http_status: status, response_headers: headers } = attempt_log.at(-1) ?? {};
+  const isAsked = (status === 429 || status === 503) && headers?.['retry-after'] !== undefined;
+  if (!isAsked || !isInFuture(next)) return undefined;
+  return `, waiting until ${utcTime(new Date(next))} because its receiver asked for it`;
+}
+
+/** Prints the command that helps with a webhook that does not work. */
+export function showNext(
+  terminal: Terminal,
+  { id, status, last_delivery_status: last = null }: Pick<Webhook, 'id' | 'status'> & Partial<Webhook>,
+): void {
+  const next = nextStep(id, status, last);
   if (next !== undefined && terminal.isInteractive) terminal.line(terminal.paint('dim', `Next: ${next}`));
 }
 
@@ -138,15 +201,19 @@ type WebhookWork = (connection: Connection, id: string, context: Context) => Pro
 /** Runs `work` on the webhook of the argument, and prints the resulting webhook. */
 export function onWebhook(work: WebhookWork): Command['run'] {
   return async (context) => {
-    await printedWebhook(context, work);
+    const webhook = await printedWebhook(context, work);
+    if (!context.options.json) showNext(context.terminal, webhook);
   };
 }
 
 /** Runs `work` on the webhook of the argument, prints the resulting webhook, and fails if it is not active. */
 export function activating(work: WebhookWork): Command['run'] {
   return async (context) => {
-    const { id, status } = await printedWebhook(context, work);
+    const webhook = await printedWebhook(context, work);
+    const { id, status } = webhook;
+    // It says how to verify the webhook, so there is no next command to print.
     if (status !== 'active') throw new CommandFailure(`The webhook is ${status}. ${reverificationText(id)}`);
+    if (!context.options.json) showNext(context.terminal, webhook);
   };
 }
 

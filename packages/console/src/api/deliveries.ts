@@ -73,6 +73,23 @@ export const latestFailureQuery = (webhookId: string) =>
     staleTime: 15_000,
   });
 
+/** How many of the newest successes are compared: an older delivery may have succeeded later than a newer one. */
+const successesMax = 10;
+
+/** When the webhook accepted a delivery last: undefined if there is none, or if one page does not show whether. */
+export const lastSuccessQuery = (webhookId: string) =>
+  queryOptions({
+    queryKey: ['deliveries', 'last-success', webhookId],
+    queryFn: async ({ signal }) => {
+      const succeeded = { webhook_id: webhookId, status: 'success', limit: successesMax } as const;
+      const { data, hasMore } = await posthorn.deliveries.list(succeeded, { signal }).first();
+      const times = data.flatMap(({ delivered_at: at }) => at ?? []);
+      return { at: times.toSorted().at(-1), isNone: data.length === 0 && !hasMore };
+    },
+    // Once it changes, the webhook is no longer failing.
+    staleTime: 300_000,
+  });
+
 const sameTimeMax = 1_000;
 
 /** Finds the webhook of a delivery. A delivery's ID contains its time, so this reads that millisecond only. */

@@ -1,12 +1,19 @@
-import type { Webhook } from '@posthorn/client';
+import type { Delivery, Webhook } from '@posthorn/client';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
-import { isFailing, judgedMax, mayAskToWait } from '../failing';
+import { isFailing, judgedMax, latestFailureOf, mayAskToWait } from '../failing';
 import { posthorn } from './client';
 
-export interface JudgedWebhook extends Webhook {
+interface Verdict {
   /** Whether its deliveries fail. If it is unknown, the result of the latest attempt counts. */
   isFailing?: boolean;
+  /** If its receiver asked to wait and it is not failing: the time of the next attempt. */
+  waitsUntil?: string | undefined;
+  /** The delivery whose latest attempt failed last. */
+  latestFailure?: Delivery | undefined;
 }
+
+/** A webhook and, if its latest attempt failed, what that means. */
+export interface JudgedWebhook extends Webhook, Verdict {}
 
 /** All webhooks that the token can see. An organization may be allowed more than one page of them. */
 export const webhooksQuery = queryOptions({
@@ -28,6 +35,9 @@ export const webhookQuery = (id: string) =>
   });
 
 const judgedWebhooksMax = 12;
+const verdictMs = 15_000;
+
+const isPast = (at: string | undefined) => at !== undefined && Date.parse(at) <= Date.now();
 
 const mayFail = (webhook: Webhook) =>
   webhook.status === 'active' && webhook.last_delivery_status === 'failed';
@@ -37,22 +47,27 @@ async function judged(webhook: Webhook, client: QueryClient): Promise<JudgedWebh
   if (!mayFail(webhook)) return webhook;
   // If it cannot be judged, it is still listed.
   const verdict = await client.fetchQuery(verdictQuery(webhook.id)).catch(() => undefined);
-  return verdict === undefined ? webhook : { ...webhook, isFailing: verdict };
+  return { ...webhook, ...verdict };
 }
 
 const verdictQuery = (id: string) =>
   queryOptions({
     queryKey: ['deliveries', 'verdict', id],
-    queryFn: async ({ signal }): Promise<boolean> => {
+    queryFn: async ({ signal }): Promise<Verdict> => {
       const list = posthorn.deliveries.list({ webhook_id: id, limit: judgedMax }, { signal });
       const { data } = await list.first();
       const waiting = mayAskToWait(data);
       const detail = waiting && (await posthorn.deliveries.get(id, waiting.id, { signal }));
       const asksToWait = detail?.attempt_log.at(-1)?.response_headers?.['retry-after'] !== undefined;
-      return isFailing(data, asksToWait);
+      const fails = isFailing(data, asksToWait);
+      return {
+        isFailing: fails,
+        waitsUntil: fails || !asksToWait ? undefined : (waiting?.next_attempt_at ?? undefined),
+        latestFailure: latestFailureOf(data),
+      };
     },
-    // The list of webhooks is read more often.
-    staleTime: 15_000,
+    // The list of webhooks is read more often. Once an attempt is due, the verdict may be another one.
+    staleTime: ({ state }) => (isPast(state.data?.waitsUntil) ? 0 : verdictMs),
   });
 
 export const replayQuery = (webhookId: string, replayId: string) =>

@@ -1,6 +1,7 @@
 import 'uplot/dist/uPlot.min.css';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
+import { topsOf } from '../bar-tops';
 import { formatCount, formatDay, formatMinute } from '../format';
 import { shownTheme, type Zone, zone } from '../preferences';
 import { useStore } from '../store';
@@ -27,6 +28,10 @@ export interface BarChartProps {
 }
 
 const dayMs = 86_400_000;
+const axisPx = 26;
+const abovePx = 6;
+/** A part of a bar must not look like nothing. */
+const partPxMin = 2;
 
 /** Stacked bars over time. A click opens a bar, a drag opens a range. */
 export function BarChart(props: BarChartProps) {
@@ -133,8 +138,9 @@ function drawn(
   const bars = UPlot.paths.bars!({ size: [0.8, 34], align: 1 });
   // Every series is drawn from zero up to its cumulative height, the tallest first, so that each one covers the lower
   // part of the one before.
-  const tops = stacked(series);
-  const top = Math.max(0, ...(tops.at(-1) ?? []));
+  const top = Math.max(0, ...(topsOf(series).at(-1) ?? []));
+  const yMax = Math.max(1, top * 1.05);
+  const tops = topsOf(series, (partPxMin * yMax) / (element.clientHeight - axisPx - abovePx));
   const first = starts[0] ?? 0;
   const last = starts.at(-1) ?? 0;
   // The API counts days in UTC.
@@ -152,16 +158,16 @@ function drawn(
       // Places the labels at whole days and hours in this zone. The default is the browser's zone.
       ...(labelZone === 'utc' && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'UTC') }),
       legend: { show: false },
-      padding: [6, 18, 0, 0],
+      padding: [abovePx, 18, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
         x: { range: () => [first / 1_000, (last + stepMs) / 1_000] },
-        y: { range: () => [0, Math.max(1, top * 1.05)] },
+        y: { range: () => [0, yMax] },
       },
       axes: [
         {
           ...axis,
-          size: 26,
+          size: axisPx,
           gap: 8,
           grid: { show: false },
           space: 74,
@@ -237,15 +243,6 @@ function drawn(
     if (from !== undefined && part >= 0) latest.current.onBar?.(from, from + stepMs, part);
   });
   return plot;
-}
-
-function stacked(series: readonly BarSeries[]): number[][] {
-  const tops: number[][] = [];
-  for (const { values } of series) {
-    const below = tops.at(-1);
-    tops.push(values.map((value, index) => value + (below?.[index] ?? 0)));
-  }
-  return tops;
 }
 
 function short(value: number): string {

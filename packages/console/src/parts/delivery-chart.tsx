@@ -2,7 +2,7 @@ import type { Stats } from '@posthorn/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { formatCount } from '../format';
-import { createdSince, useSettings } from '../settings';
+import { failedSince, useSettings } from '../settings';
 import { barsOf, isQuiet, stepName } from '../stats-bars';
 import { Chart } from './chart';
 
@@ -31,10 +31,9 @@ export function DeliveryChart({
     void navigate({
       to: '/deliveries',
       search: {
-        from:
-          state === 'delivered' || !hasFailures(fromMs, toMs)
-            ? new Date(fromMs).toISOString()
-            : createdSince(fromMs, settings),
+        ...(state === 'delivered' || !hasFailures(fromMs, toMs)
+          ? { from: new Date(fromMs).toISOString() }
+          : failedSince(fromMs, settings)),
         to: new Date(toMs - 1).toISOString(),
         ...(webhookId && { webhook_id: webhookId }),
         // A delivery that was retried then may have succeeded since, so filter only by the other states.
@@ -84,7 +83,7 @@ export function DeliveryChart({
 function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefined }) {
   const of = webhookId ? { webhook_id: webhookId } : {};
   const range = { from: stats.from, to: stats.to };
-  const failed = { ...range, from: createdSince(Date.parse(stats.from), useSettings()) };
+  const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="legend">
       <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>

@@ -3,6 +3,8 @@ import type { ReactNode } from 'react';
 const paths = {
   copy: <path d="M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z" />,
   done: <path d="m3 8.5 3.5 3.5L13 4.5" />,
+  expand: <path d="m4 6 4 4 4-4" />,
+  search: <path d="M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9Zm3.3 7.8L14 14" />,
   close: <path d="m4 4 8 8m0-8-8 8" />,
   overview: <path d="M2 13V9m4 4V4m4 9V7m4 6V2" />,
   events: <path d="M2 4h12M2 8h12M2 12h7" />,

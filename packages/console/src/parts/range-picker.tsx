@@ -25,6 +25,7 @@ export function RangePicker({ search, fallback }: { search: RangeSearch; fallbac
               range: key === anyTime.key ? undefined : key,
               from: undefined,
               to: undefined,
+              failed_from: undefined,
             }) as never,
           resetScroll: false,
         })

@@ -1,14 +1,28 @@
 import type { Webhook } from '@posthorn/client';
 import type { JudgedWebhook } from '../api/webhooks';
+import { formatMinute } from '../format';
+import { zone } from '../preferences';
+import { useStore } from '../store';
 
-export type ShownStatus = 'active' | 'failing' | 'unverified' | 'disabled' | 'disabled_manually';
+/** What people see first is first. */
+const statuses = ['failing', 'disabled', 'unverified', 'waiting', 'active', 'disabled_manually'] as const;
+export type ShownStatus = (typeof statuses)[number];
 
-/** Returns the API's status, extended with what people ask first: is the webhook failing, and did someone disable it? */
+/**
+ * Returns the API's status, extended with what people ask first: is the webhook failing, does it wait because its
+ * receiver asked for that, and did someone disable it?
+ */
 export function shownStatusOf(webhook: JudgedWebhook): ShownStatus {
   if (webhook.status === 'unverified') return 'unverified';
   if (webhook.status === 'disabled')
     return webhook.disabled_reason === 'manual' ? 'disabled_manually' : 'disabled';
+  if (webhook.waitsUntil) return 'waiting';
   return (webhook.isFailing ?? webhook.last_delivery_status === 'failed') ? 'failing' : 'active';
+}
+
+/** Compares two webhooks: those with problems come first. */
+export function byUrgency(one: JudgedWebhook, other: JudgedWebhook): number {
+  return statuses.indexOf(shownStatusOf(one)) - statuses.indexOf(shownStatusOf(other));
 }
 
 export function needsAttention(webhook: Webhook): boolean {
@@ -17,15 +31,33 @@ export function needsAttention(webhook: Webhook): boolean {
 
 const tags: Record<ShownStatus, [className: string, text: string]> = {
   active: ['ok', 'Active'],
+  waiting: ['mute', 'Waiting'],
   failing: ['bad', 'Failing'],
   unverified: ['warn', 'Unverified'],
   disabled: ['bad', 'Disabled'],
   disabled_manually: ['mute', 'Disabled'],
 };
 
-export function WebhookTag({ webhook }: { webhook: Webhook }) {
+export function WebhookTag({
+  webhook,
+  isShort = false,
+}: {
+  webhook: JudgedWebhook;
+  /** Whether what else there is to say follows the tag. */
+  isShort?: boolean;
+}) {
   const [className, text] = tags[shownStatusOf(webhook)];
-  return <span className={`tag ${className}`}>{text}</span>;
+  return (
+    <span className={`tag ${className}`}>
+      {text}
+      {webhook.waitsUntil && !isShort && <Until at={webhook.waitsUntil} />}
+    </span>
+  );
+}
+
+/** ` until 21:54` */
+function Until({ at }: { at: string }) {
+  return <time dateTime={at}>&nbsp;until {formatMinute(Date.parse(at), useStore(zone))}</time>;
 }
 
 const nameMax = 44;

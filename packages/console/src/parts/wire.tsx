@@ -1,4 +1,5 @@
 import type { ResponseHeaders, SentRequest } from '@posthorn/client';
+import type { ReactNode } from 'react';
 import { CodeBlock } from './code-block';
 import { JsonText } from './json-text';
 
@@ -30,10 +31,13 @@ export function RequestBox({
   title,
   request,
   isRaw,
+  children,
 }: {
   title: string;
   request: SentRequest;
   isRaw: boolean;
+  /** What else there is to say about signatures. */
+  children?: ReactNode;
 }) {
   const headers = headerLines(request.headers);
   return (
@@ -56,9 +60,18 @@ export function RequestBox({
         )}
       </CodeBlock>
       <p className="soft small">Signature headers are not shown here.</p>
+      {children}
     </div>
   );
 }
+
+const storedBytesMax = 1_024;
+/** A character that the limit would cut in two is not stored. */
+const cutBytesMax = 3;
+
+/** Returns whether a body reaches the limit of what is stored. What replaces a byte that is not text counts as one. */
+const isFull = (body: string) =>
+  new TextEncoder().encode(body.replaceAll('\ufffd', '?')).length >= storedBytesMax - cutBytesMax;
 
 export function ResponseBox({
   title,
@@ -77,9 +90,14 @@ export function ResponseBox({
 }) {
   const lines = headerLines(headers ?? {});
   return (
-    <CodeBlock title={title} what="the response" text={rawText(lines, body ?? '')} aside={aside}>
-      <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
-      {!body && <span className="soft">{nothing}</span>}
-    </CodeBlock>
+    <div className="wire">
+      <CodeBlock title={title} what="the response" text={rawText(lines, body ?? '')} aside={aside}>
+        <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
+        {!body && <span className="soft">{nothing}</span>}
+      </CodeBlock>
+      {body !== null && isFull(body) && (
+        <p className="soft small">First 1 KiB of the body. No more than that is stored.</p>
+      )}
+    </div>
   );
 }

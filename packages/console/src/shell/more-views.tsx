@@ -1,10 +1,12 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { Token } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
+import { Icon } from '../parts/icon';
 import { zone } from '../preferences';
 import { useStore } from '../store';
 import { overlay } from './overlay-store';
-import { viewsOf } from './views';
+import { mayOpenReference, referencePath } from './reference';
+import { tokenViewName, viewsOf } from './views';
 
 /** The views and settings that do not fit into the bottom bar on a phone. */
 export function MoreViews({ token }: { token: Token }) {
@@ -15,7 +17,12 @@ export function MoreViews({ token }: { token: Token }) {
       <Dialog.Portal>
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className="dialog more-views">
-          <Dialog.Title>More</Dialog.Title>
+          <header>
+            <Dialog.Title>More</Dialog.Title>
+            <Dialog.Close className="icon-btn" aria-label="Close">
+              <Icon name="close" />
+            </Dialog.Close>
+          </header>
           {viewsOf(token)
             .filter((view) => !view.icon)
             .map((view) => (
@@ -24,8 +31,13 @@ export function MoreViews({ token }: { token: Token }) {
               </Link>
             ))}
           <Link to="/token" className="btn" onClick={close}>
-            {token.portal ? 'This session' : 'This token'}
+            {tokenViewName(token)}
           </Link>
+          {mayOpenReference(token) && (
+            <a href={referencePath} target="_blank" rel="noopener" className="btn" onClick={close}>
+              API reference
+            </a>
+          )}
           <button
             type="button"
             className="btn"
@@ -36,7 +48,6 @@ export function MoreViews({ token }: { token: Token }) {
           >
             {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
           </button>
-          <Dialog.Close className="btn">Close</Dialog.Close>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

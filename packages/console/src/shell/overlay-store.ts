@@ -1,7 +1,9 @@
 import { createStore } from '../store';
 
-/** The overlay that is open. */
-export const overlay = createStore<'palette' | 'help' | 'more' | undefined>(undefined);
+export type OverlayName = 'palette' | 'help' | 'more';
 
-/** What was typed into the palette while its code was being loaded. */
-export const typedEarly = createStore('');
+/** The overlay that is open. */
+export const overlay = createStore<OverlayName | undefined>(undefined);
+
+/** What is typed into the palette. It can be typed before the palette is there. */
+export const paletteText = createStore('');

@@ -1,16 +1,19 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { EventType, Token, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useMemo, useState } from 'react';
 import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
 import { isShortFor, loadedIds } from '../loaded-ids';
 import { webhookName } from '../parts/webhook-tag';
+import { consoleAddressIn, unquoted, wholeIdIn } from '../pasted';
 import { permissionOf } from '../permission';
 import { theme } from '../preferences';
-import { overlay, typedEarly } from './overlay-store';
-import { viewsOf } from './views';
+import { useStore } from '../store';
+import { overlay, paletteText } from './overlay-store';
+import { mayOpenReference, referencePath } from './reference';
+import { tokenViewName, viewsOf } from './views';
 
 interface Target {
   name: string;
@@ -30,16 +33,20 @@ export function Palette({ token }: { token: Token }) {
   const navigate = useNavigate();
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
-  const [text, setText] = useState(() => typedEarly.get());
+  const { history } = useRouter();
+  const text = useStore(paletteText);
   const [at, setAt] = useState(0);
   const listId = useId();
   const client = useQueryClient();
   // Read once: the views behind the palette must not change its results.
   const [ids] = useState(() => loadedIds(client));
-  const found = useMemo(
-    () => targetsFor(text.trim(), token, navigate, webhooks ?? [], types ?? [], ids),
-    [text, token, navigate, webhooks, types, ids],
-  );
+  const found = useMemo(() => {
+    const plain = unquoted(text);
+    const address = consoleAddressIn(plain);
+    if (address)
+      return [{ name: address, what: 'Open this address', go: () => history.push(address) } satisfies Target];
+    return targetsFor(plain, token, navigate, webhooks ?? [], types ?? [], ids);
+  }, [text, token, navigate, history, webhooks, types, ids]);
   const chosen = found[Math.min(at, found.length - 1)];
 
   function open(target: Target | undefined): void {
@@ -75,7 +82,7 @@ export function Palette({ token }: { token: Token }) {
             placeholder="View, webhook, event type, ID or end of an ID"
             value={text}
             onChange={(event) => {
-              setText(event.target.value);
+              paletteText.set(event.target.value);
               setAt(0);
             }}
             onKeyDown={onKey}
@@ -125,10 +132,9 @@ function targetsFor(
   ids: readonly string[],
 ): Target[] {
   const may = permissionOf(token.scopes);
-  const whole = /^[A-Z]{2,6}-[^\s…]+$/.test(text) ? [text] : [];
-  const identified = [...whole, ...ids.filter((id) => id !== text && isShortFor(text, id))].flatMap((id) =>
-    targetsOfId(id, token, navigate),
-  );
+  const whole = wholeIdIn(text);
+  const short = ids.filter((id) => id !== whole && isShortFor(text, id));
+  const identified = [...(whole ? [whole] : []), ...short].flatMap((id) => targetsOfId(id, token, navigate));
   const all: Target[] = [
     ...viewsOf(token).map(({ name, to, key }) => ({
       name,
@@ -138,7 +144,16 @@ function targetsFor(
     ...(may.send
       ? [{ name: 'New webhook', what: 'Action', go: () => void navigate({ to: '/webhooks/new' }) }]
       : []),
-    { name: 'About this token', what: 'View', go: () => void navigate({ to: '/token' }) },
+    { name: tokenViewName(token), what: 'View', go: () => void navigate({ to: '/token' }) },
+    ...(mayOpenReference(token)
+      ? [
+          {
+            name: 'API reference',
+            what: 'New tab',
+            go: () => void window.open(referencePath, '_blank', 'noopener'),
+          },
+        ]
+      : []),
     ...(['system', 'light', 'dark'] as const).map((choice) => ({
       name: `Colors: ${choice}`,
       what: 'Action',
@@ -187,7 +202,33 @@ function targetsOfId(id: string, token: Token, navigate: Navigate): Target[] {
       go: () => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: id } }),
     });
   }
-  if (/^(EVT|WDLV|TOK|RPL)-/.test(id)) return targets;
+  if (id.startsWith('TOK-')) {
+    if (id === token.id)
+      targets.push({ name: id, what: tokenViewName(token), go: () => void navigate({ to: '/token' }) });
+    if (may.readAudit) {
+      targets.push(
+        {
+          name: id,
+          what: 'What this actor did',
+          go: () => void navigate({ to: '/audit', search: { actor_id: id } }),
+        },
+        {
+          name: id,
+          what: 'What happened to this token',
+          go: () => void navigate({ to: '/audit', search: { target_id: id } }),
+        },
+      );
+    }
+  }
+  // Only the audit log tells which webhook a replay belongs to.
+  if (id.startsWith('RPL-') && may.readAudit) {
+    targets.push({
+      name: id,
+      what: 'All replays in the audit log',
+      go: () => void navigate({ to: '/audit', search: { action: 'webhook.replayed' } }),
+    });
+  }
+  if (/^(EVT|WDLV|TOK|RPL|AUD)-/.test(id)) return targets;
   if (may.readEvents) {
     const search = id.startsWith('WS-') ? { workspace_id: id } : { subject_id: id };
     targets.push({

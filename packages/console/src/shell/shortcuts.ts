@@ -4,7 +4,7 @@ import { useEffect } from 'react';
 import { moveInList, rememberRow } from '../list-place';
 import { useLive } from '../live';
 import { zone } from '../preferences';
-import { overlay, typedEarly } from './overlay-store';
+import { overlay, paletteText } from './overlay-store';
 import { viewsOf } from './views';
 
 const sequenceMs = 1_200;
@@ -15,6 +15,15 @@ function isTyping(target: EventTarget | null): boolean {
     target.closest('input:not([type="checkbox"], [type="radio"]), select, textarea, [contenteditable]') !==
       null
   );
+}
+
+function isDialogOpen(): boolean {
+  return document.querySelector('[role="alertdialog"], [role="dialog"]') !== null;
+}
+
+/** Returns whether the palette was opened but is still being loaded, so that its field cannot take what is typed. */
+function isPaletteAwaited(): boolean {
+  return overlay.get() === 'palette' && !isDialogOpen();
 }
 
 /** The keyboard shortcuts of every view. `r` presses the button that a view marks with `data-key`. */
@@ -30,13 +39,12 @@ export function useShortcuts(token: Token): void {
         overlay.set(overlay.get() === 'palette' ? undefined : 'palette');
         return;
       }
-      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector('[role="alertdialog"], [role="dialog"]')) return;
-      if (overlay.get() === 'palette' && event.key.length === 1) {
-        event.preventDefault();
-        typedEarly.set(typedEarly.get() + event.key);
+      if (event.metaKey || event.ctrlKey || event.altKey) return;
+      if (isPaletteAwaited()) {
+        typeAhead(event);
+        return;
       }
-      if (overlay.get()) return;
+      if (isTyping(event.target) || isDialogOpen() || overlay.get()) return;
       const isSequence = Date.now() - wentAt < sequenceMs;
       wentAt = 0;
       const view = isSequence && viewsOf(token).find(({ key }) => key === event.key);
@@ -50,8 +58,17 @@ export function useShortcuts(token: Token): void {
       else if (event.key === '/') focusFilter(event);
       else document.querySelector<HTMLElement>(`[data-key="${CSS.escape(event.key)}"]`)?.click();
     };
+    const onPaste = (event: ClipboardEvent) => {
+      if (!isPaletteAwaited()) return;
+      event.preventDefault();
+      paletteText.set(paletteText.get() + (event.clipboardData?.getData('text') ?? ''));
+    };
     addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    addEventListener('paste', onPaste);
+    return () => {
+      removeEventListener('keydown', onKey);
+      removeEventListener('paste', onPaste);
+    };
   }, [token, navigate, history, toggle]);
   useEffect(() => {
     const onRow = ({ target }: Event) => {
@@ -65,6 +82,13 @@ export function useShortcuts(token: Token): void {
       for (const name of events) removeEventListener(name, onRow, true);
     };
   }, [history]);
+}
+
+/** Keeps what is typed for the palette, and keeps Enter from what has the focus until then. */
+function typeAhead(event: KeyboardEvent): void {
+  if (event.key === 'Escape') overlay.set(undefined);
+  if (event.key.length === 1) paletteText.set(paletteText.get() + event.key);
+  if (event.key.length === 1 || event.key === 'Enter') event.preventDefault();
 }
 
 function focusFilter(event: KeyboardEvent): void {

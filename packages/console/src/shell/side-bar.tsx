@@ -5,6 +5,7 @@ import { shortId } from '../identifier';
 import { TimeAgo } from '../parts/time';
 import { useAttention } from './attention';
 import { Brand } from './brand';
+import { mayOpenReference, referencePath } from './reference';
 import { isWithin, viewsOf } from './views';
 
 export function SideBar({ token }: { token: Token | undefined }) {
@@ -31,6 +32,11 @@ export function SideBar({ token }: { token: Token | undefined }) {
           </Link>
         ))}
       </nav>
+      {token && mayOpenReference(token) && (
+        <a href={referencePath} target="_blank" rel="noopener" className="reference">
+          API reference
+        </a>
+      )}
       {token && (
         <Link to="/token" className="foot">
           <b title={token.actor.id}>{shortId(token.actor.id)}</b>

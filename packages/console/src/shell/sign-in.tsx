@@ -69,8 +69,8 @@ export function SignIn() {
                 Sign in
               </button>
             </form>
-            {/* Someone who opens an old portal link does not operate the service. */}
-            {cameFrom !== 'link' && (
+            {/* Neither someone who opens an old portal link nor the customer of a named product operates the service. */}
+            {cameFrom !== 'link' && settings.version && !settings.name && (
               <>
                 <p className="lead small">
                   No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run

@@ -1,5 +1,6 @@
 import type { Token } from '@posthorn/client';
 import { useLive } from '../live';
+import { Icon } from '../parts/icon';
 import { zone } from '../preferences';
 import { useStore } from '../store';
 import { overlay } from './overlay-store';
@@ -34,8 +35,15 @@ export function TopBar({ token }: { token: Token | undefined }) {
       >
         {shownZone === 'utc' ? 'UTC' : 'Local time'}
       </button>
-      <button type="button" className="pill" onClick={() => overlay.set('palette')} title="Go anywhere">
-        <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd> Search
+      <button
+        type="button"
+        className="pill search"
+        onClick={() => overlay.set('palette')}
+        title="Go anywhere"
+      >
+        <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+        <span>Search</span>
+        <Icon name="search" size={14} />
       </button>
     </header>
   );

@@ -12,7 +12,10 @@ export function ViewError({ error, reset }: ErrorComponentProps) {
   const [isChecked, setChecked] = useState(!isMissing);
   const { kind } = useStore(connection);
   useEffect(() => {
-    if (isMissing) void reloadWhenReachable().then((reloads) => setChecked(!reloads));
+    if (!isMissing) return;
+    const left = new AbortController();
+    void reloadWhenReachable(left.signal).then((reloads) => setChecked(!reloads));
+    return () => left.abort();
   }, [isMissing]);
   if (isMissing && kind === 'unreachable') return <OpensLater />;
   // It is not known yet whether the service is unreachable.

@@ -39,6 +39,11 @@ export function viewsOf(token: Token | undefined): View[] {
   return views.filter(({ may }) => may(permission));
 }
 
+/** Returns what the view of the token itself is called. */
+export function tokenViewName(token: Token): string {
+  return token.portal ? 'This session' : 'This token';
+}
+
 /** Returns whether a path belongs to a view of the navigation. */
 export function isWithin(path: string, view: View): boolean {
   if (view.to === '/') return path === '/';

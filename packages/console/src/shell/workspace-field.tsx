@@ -1,77 +1,133 @@
 import type { Event, Page, Token } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useId, useState } from 'react';
+import { type KeyboardEvent, useEffect, useId, useState } from 'react';
 import { webhooksQuery } from '../api/webhooks';
+import { Icon } from '../parts/icon';
 import { permissionOf } from '../permission';
 import { useWorkspace } from '../workspace';
+
+const all = { id: '', name: 'All workspaces' };
+const shownMax = 12;
 
 /** Limits every view to one workspace. Suggests the workspaces in the loaded data, but accepts any ID. */
 export function WorkspaceField({ token }: { token: Token }) {
   const { workspaceId = '', choose } = useWorkspace();
-  const [text, setText] = useState(workspaceId);
-  const [applied, setApplied] = useState(workspaceId);
-  const [known, setKnown] = useState<string[]>([]);
+  /** What is typed, or undefined as long as the field shows the workspace. */
+  const [typed, setTyped] = useState<string>();
+  const [known, setKnown] = useState<string[]>();
+  const [at, setAt] = useState<number>();
   const seen = useSeenWorkspaces(token);
   const listId = useId();
-  useEffect(() => {
-    setText(workspaceId);
-    setApplied(workspaceId);
-  }, [workspaceId]);
-  const isWrong = text === applied && !isPossible(text);
+  const isOpen = known !== undefined;
+  const options = isOpen ? optionsFor(typed, known) : [];
+  // What is typed chooses the first option. A list that was only opened chooses nothing.
+  const chosen = options[at ?? (typed?.trim() ? 0 : -1)];
 
-  function apply(value: string): void {
-    const next = value.trim();
-    setText(next);
-    setApplied(next);
-    if (next !== workspaceId && isPossible(next)) choose(next || undefined);
+  // Another workspace in the address replaces what was typed.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect is for the change of the workspace
+  useEffect(close, [workspaceId]);
+
+  function close(): void {
+    setKnown(undefined);
+    setTyped(undefined);
+    setAt(undefined);
+  }
+
+  function apply(option: Option | undefined): void {
+    close();
+    if (option && option.id !== workspaceId) choose(option.id || undefined);
+  }
+
+  function onKey(event: KeyboardEvent<HTMLInputElement>): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      const from = chosen ? options.indexOf(chosen) : step > 0 ? -1 : 0;
+      if (isOpen) setAt((from + options.length + step) % options.length);
+      else setKnown(seen());
+    }
+    if (event.key === 'Enter') apply(chosen);
+    if (event.key === 'Escape' && isOpen) {
+      event.preventDefault();
+      close();
+    }
   }
 
   return (
-    <form
-      className="workspace"
-      onSubmit={(event) => {
-        event.preventDefault();
-        apply(text);
-      }}
-    >
+    <div className="workspace">
       <label>
         <input
-          className={workspaceId && !isWrong ? 'pill chosen' : 'pill'}
-          type="search"
-          list={listId}
+          className={workspaceId ? 'pill chosen' : 'pill'}
+          role="combobox"
           aria-label="Workspace"
-          aria-invalid={isWrong}
-          placeholder="Workspace"
+          aria-expanded={isOpen}
+          aria-controls={listId}
+          aria-activedescendant={chosen && `${listId}-${options.indexOf(chosen)}`}
+          placeholder={all.name}
           title="Show one workspace only"
           autoComplete="off"
           spellCheck={false}
-          value={text}
-          onFocus={() => setKnown(seen())}
-          onBlur={() => apply(text)}
+          value={typed ?? workspaceId}
+          onClick={() => (isOpen ? close() : setKnown(seen()))}
+          onBlur={() => apply(typed === undefined ? undefined : chosen)}
           onChange={({ target }) => {
-            setText(target.value);
-            // A choice from the list, or clearing the field, needs no Enter.
-            if (target.value === '' || known.includes(target.value)) apply(target.value);
+            // Clearing the field needs no Enter.
+            if (target.value === '') return apply(all);
+            setTyped(target.value);
+            setKnown(seen());
+            setAt(undefined);
           }}
+          onKeyDown={onKey}
         />
+        <Icon name="expand" size={12} />
       </label>
-      {isWrong && (
-        <span className="fault" role="alert">
-          Workspace IDs start with WS-, such as WS-berlin.
-        </span>
+      {isOpen && (
+        <div className="workspaces">
+          <div id={listId} role="listbox" aria-label="Workspaces">
+            {options.map((option, index) => (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
+              <div
+                key={option.id}
+                id={`${listId}-${index}`}
+                className="cut"
+                role="option"
+                tabIndex={-1}
+                aria-selected={option === chosen}
+                // Otherwise the field loses the focus, and the list closes before the click.
+                onMouseDown={(event) => event.preventDefault()}
+                onMouseMove={() => setAt(index)}
+                onClick={() => apply(option)}
+              >
+                {option.name}
+              </div>
+            ))}
+          </div>
+          {known.length === 0 && !typed && <p>Or type an ID, such as WS-berlin.</p>}
+        </div>
       )}
-      <datalist id={listId}>
-        {known.map((one) => (
-          <option key={one} value={one} />
-        ))}
-      </datalist>
-    </form>
+    </div>
   );
 }
 
-/** Returns whether there can be a workspace with this ID. Empty means all workspaces. */
-function isPossible(id: string): boolean {
-  return id === '' || id.startsWith('WS-');
+interface Option {
+  /** Empty means all workspaces. */
+  id: string;
+  name: string;
+}
+
+/** Returns what can be chosen: the known workspaces that match, then the workspace with the ID that was typed. */
+function optionsFor(typed: string | undefined, known: readonly string[]): Option[] {
+  const text = typed?.trim() ?? '';
+  if (text === '') return [all, ...known.map(optionOf)].slice(0, shownMax);
+  const id = `WS-${text.replace(/^ws-/i, '')}`;
+  const matching = known.filter((one) => one !== id && one.toLowerCase().includes(text.toLowerCase()));
+  // A whole ID comes first: it can be the start of others.
+  const isWhole = /^ws-/i.test(text) || known.includes(id);
+  return (isWhole ? [id, ...matching] : [...matching, id]).map(optionOf).slice(0, shownMax);
+}
+
+function optionOf(id: string): Option {
+  return { id, name: id };
 }
 
 /** Returns a function that lists the workspaces of the webhooks and of the events that were loaded. */

@@ -1,4 +1,4 @@
-import { type Options, UsageError } from 'posthorn';
+import { instantOf, type Options, UsageError } from 'posthorn';
 import { parseInstantMs } from '../domain/instant.js';
 
 /** Returns the requested time range, cut off at the retention limit. */
@@ -12,10 +12,11 @@ export function rangeOf(options: Options, earliestMs: number): { fromMs: number;
 function timeOf(name: 'from' | 'to', edge: 'start' | 'end', options: Options): number | undefined {
   const text = options[name];
   if (text === undefined) return undefined;
-  const ms = parseInstantMs(text, edge);
+  const ms = parseInstantMs(instantOf(text), edge);
   if (ms === undefined)
     throw new UsageError(
-      `--${name}: '${text}' is not valid. Expected a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z).`,
+      `--${name}: '${text}' is not valid. Expected a date (2026-11-15), a time with Z or an offset (2026-11-15T09:30:00Z), ` +
+        'or how long ago (1h).',
     );
   return ms;
 }

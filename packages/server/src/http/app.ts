@@ -141,7 +141,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     version: options.version,
     description:
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
-      'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log.',
+      'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
+      `The [console](${options.serverUrl ?? ''}/console) shows the same in a browser.`,
     guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',

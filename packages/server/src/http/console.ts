@@ -121,10 +121,14 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     guard(reply);
     if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
     const file = files.get(path);
-    // This build has no such file. If an older build had it, the error makes the open page reload itself.
-    if (!file && (path.startsWith(hashedFolder) || extname(path) !== ''))
-      throw new Problem('not_found', 'Nothing exists at this path.');
-    // Every other path is a view of the console, which the script of the page renders.
+    if (!file && (path.startsWith(hashedFolder) || extname(path) !== '')) {
+      reply.header('Vary', 'Accept');
+      // This build has no such file. If an older build had it, the error makes the open page reload itself.
+      if (!prefersHtml(request.headers.accept ?? ''))
+        throw new Problem('not_found', 'Nothing exists at this path.');
+    }
+    // Every other path is a view of the console, which the script of the page renders. So is this one for someone who
+    // opened it: an address that was copied out of a sentence ends with its full stop.
     return (file ?? files.get('index.html')!).send(request, reply);
   };
   const route = { config: open, ...encodedRoute };

@@ -125,7 +125,7 @@ describe('payloads defined elsewhere', () => {
         webhook_id: string,
         reason: string,
         http_status: orNull('integer'),
-        duration_ms: orNull('integer'),
+        duration_ms: integer,
       },
     ],
     [

@@ -90,7 +90,18 @@ describe('the console', () => {
   it.each(['/logo.txt', '/assets/none', '/deep/missing.js', '/favicon.png'])(
     'has nothing at /console%s',
     async (path) => {
-      expect((await sendRequest(`${url}/console${path}`)).status).toBe(404);
+      for (const accept of ['*/*', 'application/json'])
+        expect((await sendRequest(`${url}/console${path}`, { headers: { accept } })).status).toBe(404);
+    },
+  );
+
+  it.each(['/webhooks/WHK-1.', '/assets/none', '/deep/missing.js'])(
+    'shows its page, not an error in JSON, to someone who opens /console%s',
+    async (path) => {
+      const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+      const { status, text, headers } = await sendRequest(`${url}/console${path}`, { headers: { accept } });
+      expect([status, text, headers.get('cache-control')]).toEqual([200, page, 'no-cache']);
+      expect(headers.get('vary')).toMatch(/accept(,|$)/i);
     },
   );
 

@@ -135,7 +135,7 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
         <div className="change small">
           {changes.map(([field, { from, to }]) => (
             <div key={field}>
-              <span className="soft">{field}</span> <Change from={from} to={to} />
+              <span className="soft">{field}</span> <Change from={from} to={to} target={entry.target} />
             </div>
           ))}
         </div>
@@ -146,12 +146,38 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
 
 const isNothing = (value: unknown) => value === null || value === undefined;
 
-function Change({ from, to }: { from: unknown; to: unknown }) {
+function Change({ from, to, target }: { from: unknown; to: unknown; target: AuditEntry['target'] }) {
   return (
     <code>
       {!isNothing(from) && <del>{JSON.stringify(from)}</del>}
       {!isNothing(from) && ' → '}
-      <ins>{isNothing(to) ? (isNothing(from) ? 'none' : 'removed') : JSON.stringify(to)}</ins>
+      <ins>{isNothing(to) ? isNothing(from) ? 'none' : 'removed' : <Value value={to} target={target} />}</ins>
     </code>
   );
+}
+
+/** A value. If it is the ID of an event, or of a delivery of the target, it leads there. */
+function Value({ value, target }: { value: unknown; target: AuditEntry['target'] }) {
+  const may = usePermission();
+  const text = JSON.stringify(value);
+  if (typeof value !== 'string') return text;
+  if (/^EVT-[0-9A-Z]{26}$/.test(value) && may.readEvents) {
+    return (
+      <Link to="/events/$eventId" params={{ eventId: value }} className="link">
+        {text}
+      </Link>
+    );
+  }
+  if (/^WDLV-[0-9A-Z]{26}$/.test(value) && target.id.startsWith('WHK-') && may.readWebhooks) {
+    return (
+      <Link
+        to="/webhooks/$webhookId/deliveries/$deliveryId"
+        params={{ webhookId: target.id, deliveryId: value }}
+        className="link"
+      >
+        {text}
+      </Link>
+    );
+  }
+  return text;
 }

@@ -8,7 +8,7 @@ import { deliveryQuery } from '../../api/deliveries';
 import { isOutcomeUnknown } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { copyText } from '../../clipboard';
-import { curlOfRequest } from '../../curl';
+import { curlOfRequest, triggerCommand } from '../../curl';
 import { formatMs } from '../../format';
 import { useLive } from '../../live';
 import { isAboutToChange, waitsForLastAttempt } from '../../next-attempt';
@@ -113,7 +113,7 @@ function Body({
           <button
             type="button"
             className="btn"
-            onClick={() => copyText(curlOfRequest(request), 'the curl command')}
+            onClick={() => copyText(curlOfRequest(request), 'the curl command, which has no signature')}
           >
             Copy as curl
           </button>
@@ -154,7 +154,7 @@ function Body({
       </Confirm>
       {error && !isOpen && <ProblemNote error={error} isAction />}
       <LaterDelivery delivery={delivery} />
-      <Diagnosis delivery={delivery} webhookId={webhookId} />
+      <Diagnosis delivery={delivery} webhookId={webhookId} webhook={webhook} />
       <div className="two">
         <section>
           <div className="section-head">
@@ -189,7 +189,15 @@ function Body({
               title={chosen ? 'Latest request' : delivery.final ? 'Request (not sent)' : 'First request'}
               request={chosen === delivery.attempt_log.at(-1) ? request : withoutAttempt(request)}
               isRaw={isRaw}
-            />
+            >
+              {request.url && (
+                <p className="soft small">
+                  The command from <b>Copy as curl</b> has no signature. To send this event with one, run{' '}
+                  <code>{triggerCommand(delivery.event_id, request.url)}</code>. To check the signatures of a
+                  request that the receiver got, run <code>posthorn verify</code>.
+                </p>
+              )}
+            </RequestBox>
           )}
           {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
         </div>

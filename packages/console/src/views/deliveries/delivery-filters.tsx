@@ -3,13 +3,16 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { deliveryStates } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
+import { formatClock } from '../../format';
 import { Chip } from '../../parts/chip';
 import { FilterSelect } from '../../parts/filter-select';
 import { RangeChip } from '../../parts/range-chip';
 import { RangePicker } from '../../parts/range-picker';
 import { Segmented } from '../../parts/segmented';
-import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
+import { zone } from '../../preferences';
+import { useStore } from '../../store';
+import { webhookNames } from '../../webhook-names';
 
 export interface DeliverySearch {
   webhook_id?: string;
@@ -20,6 +23,8 @@ export interface DeliverySearch {
   range?: string;
   from?: string;
   to?: string;
+  /** If the list was opened to show what failed: since when. */
+  failed_from?: string;
 }
 
 const stateNames = { retrying: 'Retrying', given_up: 'Given up', delivered: 'Delivered' } as const;
@@ -35,6 +40,9 @@ export function DeliveryFilters({
   const may = usePermission();
   const navigate = useNavigate();
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
+  const names = webhookNames(webhooks ?? []);
+  const shownZone = useStore(zone);
+  const failedMs = Date.parse(search.failed_from ?? '');
   const set = (part: { [name in keyof DeliverySearch]: string | undefined }) =>
     void navigate({ to: '.', search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
   return (
@@ -61,7 +69,7 @@ export function DeliveryFilters({
           )}
           {webhooks.map((webhook) => (
             <option key={webhook.id} value={webhook.id}>
-              {webhookName(webhook)}
+              {names.get(webhook.id)}
             </option>
           ))}
         </FilterSelect>
@@ -92,8 +100,14 @@ export function DeliveryFilters({
       <RangeChip
         search={search}
         name="created"
-        onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
+        onRemove={() => set({ from: undefined, to: undefined, range: undefined, failed_from: undefined })}
       />
+      {search.from && failedMs > 0 && (
+        <span className="soft small">
+          Starts earlier: what failed from {formatClock(failedMs, shownZone, Date.now())} on can have been
+          created before.
+        </span>
+      )}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import type { Delivery, Webhook } from '@posthorn/client';
+import type { Delivery, Page, Webhook } from '@posthorn/client';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -9,7 +9,7 @@ import { formatMs } from '../../format';
 import { shortId } from '../../identifier';
 import { useListRange } from '../../list-range';
 import { useLive } from '../../live';
-import { isHeld } from '../../next-attempt';
+import { isHeld, rereadAfterMs } from '../../next-attempt';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { HeldNote } from '../../parts/held-note';
 import { More } from '../../parts/more';
@@ -17,9 +17,9 @@ import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
-import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { hasFilter } from '../../search';
+import { webhookNames } from '../../webhook-names';
 import { inWorkspace } from '../../workspace';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { NoDeliveries, NoneSoFar } from './no-deliveries';
@@ -42,7 +42,11 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
     event_id: search.event_id,
     ...useListRange(search),
   };
-  const query = useInfiniteQuery({ ...deliveryPagesQuery(filter), refetchInterval });
+  const query = useInfiniteQuery({
+    ...deliveryPagesQuery(filter),
+    // Without live mode, too: a row must not say for long that an attempt is due.
+    refetchInterval: ({ state }) => refetchInterval || dueInMs(state.data?.pages ?? []),
+  });
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
   const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
   const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -50,7 +54,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const shownAndSelected = rows.filter(({ id }) => selected.has(id)).length;
   const searchedTo = query.data?.pages.at(-1)?.searchedTo;
   const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
-  const names = new Map(webhooks?.map((one) => [one.id, webhookName(one)]));
+  const names = webhookNames(webhooks ?? []);
   const isFiltered = hasFilter(search);
 
   const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
@@ -141,6 +145,13 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
       )}
     </>
   );
+}
+
+/** Returns how soon an attempt of one of the rows will have been made. All pages are read again, one after another. */
+function dueInMs(pages: readonly Page<Delivery>[]): number | false {
+  const due = pages.flatMap(({ data }) => data.map((row) => (row.final ? undefined : row.next_attempt_at)));
+  const ms = rereadAfterMs(due, Date.now());
+  return ms && ms * Math.max(1, pages.length);
 }
 
 function Row({

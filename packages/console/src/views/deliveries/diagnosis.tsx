@@ -1,13 +1,23 @@
-import type { DeliveryDetail } from '@posthorn/client';
+import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { formatMs, plural } from '../../format';
 import { isHeld } from '../../next-attempt';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { WithTimes } from '../../parts/with-times';
 import { usePermission } from '../../permission';
+import { ChangeUrl, redirectTarget } from '../webhooks/change-url';
 
 /** What happened and what to do about it, at the top of the page. */
-export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; webhookId: string }) {
+export function Diagnosis({
+  delivery,
+  webhookId,
+  webhook,
+}: {
+  delivery: DeliveryDetail;
+  webhookId: string;
+  /** Undefined until it is loaded. */
+  webhook: Webhook | undefined;
+}) {
   const may = usePermission();
   const latest = delivery.attempt_log.at(-1);
   if (delivery.status === 'success') {
@@ -57,7 +67,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   const alike = delivery.attempt_log.filter(
     ({ http_status, error }) => http_status === latest.http_status && error === latest.error,
   ).length;
-  const target = redirectTarget(delivery);
+  const target = webhook && redirectTarget(delivery, webhook);
   const isDisabled = delivery.error === 'disabled';
   return (
     <div className={delivery.final ? 'note' : 'note warn'}>
@@ -74,32 +84,11 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
       {isDisabled && <OpenWebhook webhookId={webhookId} />}
       {target && may.send && (
         <div className="actions">
-          <Link
-            to="/webhooks/$webhookId"
-            params={{ webhookId }}
-            search={{ tab: 'settings', url: target }}
-            className="btn slim"
-          >
-            Change the URL to that address
-          </Link>
+          <ChangeUrl webhook={webhook} url={target} isSlim />
         </div>
       )}
     </div>
   );
-}
-
-/** Returns where the receiver redirected to, if that is a URL a webhook can have. */
-function redirectTarget({ attempt_log: attempts, request }: DeliveryDetail): string | undefined {
-  const latest = attempts.at(-1);
-  const location = latest?.response_headers?.location;
-  const status = latest?.http_status ?? 0;
-  if (!location || !request?.url || status < 300 || status > 399) return undefined;
-  try {
-    const url = new URL(location, request.url);
-    return url.protocol === 'https:' || url.protocol === 'http:' ? url.href : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function OpenWebhook({ webhookId }: { webhookId: string }) {

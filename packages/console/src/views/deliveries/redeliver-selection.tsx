@@ -1,4 +1,4 @@
-import type { Delivery } from '@posthorn/client';
+import type { Delivery, WaitingDelivery } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useAction } from '../../action';
@@ -10,6 +10,7 @@ import { useRequestKey } from '../../request-key';
 import { useSettings } from '../../settings';
 import { showToast } from '../../toast';
 import { effectSentenceOf, heldSentenceOf, type Redelivery, redeliverAll, sentenceOf } from './redelivery';
+import { sayResult } from './redelivery-result';
 
 /**
  * Redelivers the selected deliveries one after another, after showing how many there are. Skips those that wait until
@@ -28,7 +29,7 @@ export function RedeliverSelection({
   const client = useQueryClient();
   const { retry_waits_ms: waitsMs } = useSettings();
   const [isConfirming, setConfirming] = useState(false);
-  const [run, setRun] = useState<Redelivery>({ all: [], sent: [] });
+  const [run, setRun] = useState<Redelivery>({ all: [], sent: [], queued: [] });
   const stop = useRef(new AbortController());
   const keyOf = useRequestKey();
   const timesSent = useRef(new Map<string, number>());
@@ -39,12 +40,14 @@ export function RedeliverSelection({
     mutationFn: async (all) => {
       const stopping = new AbortController();
       stop.current = stopping;
-      setRun({ all, sent: [] });
+      setRun({ all, sent: [], queued: [] });
       const done = await redeliverAll(all, send, setRun, stopping.signal);
       setRun(done);
       for (const { id } of done.sent) timesSent.current.set(id, (timesSent.current.get(id) ?? 0) + 1);
       onDeselect(done.sent);
       void client.invalidateQueries({ queryKey: ['deliveries'] });
+      // Otherwise, the user must see what was not sent.
+      if (done.sent.length === all.length) void sayResult(done.queued, client);
       // Once the dialog is closed, it cannot show the error.
       if (done.error && !stopping.signal.aborted) throw done.error;
       return done;
@@ -57,7 +60,7 @@ export function RedeliverSelection({
   // If the user leaves, nothing is left that could stop it.
   useEffect(() => () => stop.current.abort(), []);
 
-  function send(delivery: Delivery): Promise<unknown> {
+  function send(delivery: Delivery): Promise<WaitingDelivery> {
     const { webhook_id, id } = delivery;
     // If it is unknown whether a request arrived and the user tries again, the delivery is not sent twice, unless its
     // row showed the effect of the first request before the dialog was opened again.

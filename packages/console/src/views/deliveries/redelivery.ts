@@ -1,4 +1,4 @@
-import type { Delivery } from '@posthorn/client';
+import type { Delivery, WaitingDelivery } from '@posthorn/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { plural } from '../../format';
 
@@ -6,12 +6,14 @@ import { plural } from '../../format';
 export interface Redelivery {
   all: readonly Delivery[];
   sent: readonly Delivery[];
+  /** What the service now attempts: the sent deliveries, or new ones of the same events. */
+  queued: readonly WaitingDelivery[];
   /** Why the first delivery that was not sent failed. */
   error?: Error;
 }
 
 /** `3 deliveries are on the way.`, `2 deliveries are on the way, 1 may be on the way, 1 was not sent.` */
-export function sentenceOf({ all, sent, error }: Redelivery): string {
+export function sentenceOf({ all, sent, error }: Pick<Redelivery, 'all' | 'sent' | 'error'>): string {
   const unsure = error && isOutcomeUnknown(error) ? 1 : 0;
   const left = all.length - sent.length - unsure;
   if (sent.length + unsure === 0) return 'Nothing was sent.';
@@ -21,6 +23,13 @@ export function sentenceOf({ all, sent, error }: Redelivery): string {
     left > 0 && `${left} ${left === 1 ? 'was' : 'were'} not sent`,
   ];
   return `${parts.filter(Boolean).join('; ')}.`;
+}
+
+/** `25 deliveries arrived.`, `23 deliveries arrived; 2 failed again.` */
+export function resultOf(delivered: number, failed: number): string {
+  if (failed === 0) return `${plural(delivered, 'delivery', 'deliveries')} arrived.`;
+  if (delivered === 0) return `${plural(failed, 'delivery', 'deliveries')} failed again.`;
+  return `${plural(delivered, 'delivery', 'deliveries')} arrived; ${failed} failed again.`;
 }
 
 /** Says what a redelivery does, given how many deliveries there are and how many of them are waiting to retry. */
@@ -55,15 +64,16 @@ export function heldSentenceOf(held: number, selected: number): string {
  */
 export async function redeliverAll(
   all: readonly Delivery[],
-  send: (delivery: Delivery) => Promise<unknown>,
+  send: (delivery: Delivery) => Promise<WaitingDelivery>,
   onSent: (state: Redelivery) => void,
   signal: AbortSignal,
 ): Promise<Redelivery> {
-  let now: Redelivery = { all, sent: [] };
+  let now: Redelivery = { all, sent: [], queued: [] };
   try {
     for (const delivery of all) {
-      if (!(await sentPatiently(() => send(delivery), signal))) break;
-      now = { all, sent: [...now.sent, delivery] };
+      const queued = await sentPatiently(() => send(delivery), signal);
+      if (!queued) break;
+      now = { all, sent: [...now.sent, delivery], queued: [...now.queued, queued] };
       onSent(now);
     }
     return now;
@@ -72,19 +82,18 @@ export async function redeliverAll(
   }
 }
 
-/** Waits until the rate limit allows the request, instead of failing. Returns whether it was sent. */
-async function sentPatiently(request: () => Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+/** Waits until the rate limit allows the request, instead of failing. Returns undefined if it was not sent. */
+async function sentPatiently<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   while (!signal.aborted) {
     try {
-      await request();
-      return true;
+      return await request();
     } catch (error) {
       const problem = problemIn(error);
       if (problem?.status !== 429) throw error;
       await pause(problem.retryAfterMs ?? 1_000, signal);
     }
   }
-  return false;
+  return undefined;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

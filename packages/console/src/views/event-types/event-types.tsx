@@ -1,6 +1,9 @@
 import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import { useAction } from '../../action';
+import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
 import { CodeBlock } from '../../parts/code-block';
@@ -8,10 +11,12 @@ import { FilterInput } from '../../parts/filter-input';
 import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { Loaded } from '../../parts/loaded';
+import { ProblemNote } from '../../parts/problem-note';
 import { TypeName } from '../../parts/type-name';
-import { webhookName } from '../../parts/webhook-tag';
 import { WithCode } from '../../parts/with-code';
 import { usePermission } from '../../permission';
+import { webhookNames } from '../../webhook-names';
+import { TestResult } from '../webhooks/test-result';
 import { SchemaTable } from './schema-table';
 
 export function EventTypes() {
@@ -112,36 +117,54 @@ function TypeDetail({ type }: { type: EventType }) {
       <CodeBlock title="Sample payload" text={text} what="the sample">
         <JsonText text={text} />
       </CodeBlock>
-      {may.send && <SendAsTest type={type.type} />}
+      {may.send && <SendAsTest key={type.type} type={type.type} />}
     </article>
   );
 }
 
+/** Sends the sample as a test event, without leaving the page. */
 function SendAsTest({ type }: { type: string }) {
   const { data: webhooks } = useQuery(webhooksQuery);
-  const navigate = useNavigate();
+  const [chosen, setChosen] = useState('');
+  const field = useId();
+  const test = useAction({ mutationFn: () => posthorn.webhooks.test(chosen, { event_type: type }) });
   if (!webhooks || webhooks.length === 0) return null;
+  const names = webhookNames(webhooks);
   return (
-    <label className="filters">
-      <span className="soft">Send as a test to</span>
-      <select
-        className="filter-select"
-        value=""
-        onChange={(event) =>
-          void navigate({
-            to: '/webhooks/$webhookId',
-            params: { webhookId: event.target.value },
-            search: { tab: 'test', test: type },
-          })
-        }
+    <section>
+      <form
+        className="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          test.mutate();
+        }}
       >
-        <option value="">choose a webhook…</option>
-        {webhooks.map((webhook) => (
-          <option key={webhook.id} value={webhook.id}>
-            {webhookName(webhook)}
-          </option>
-        ))}
-      </select>
-    </label>
+        <label className="soft" htmlFor={field}>
+          Send as a test to
+        </label>
+        <select
+          id={field}
+          className="filter-select"
+          required
+          value={chosen}
+          onChange={(event) => {
+            test.reset();
+            setChosen(event.target.value);
+          }}
+        >
+          <option value="">choose a webhook…</option>
+          {webhooks.map(({ id }) => (
+            <option key={id} value={id}>
+              {names.get(id)}
+            </option>
+          ))}
+        </select>
+        <button type="submit" className="btn" disabled={test.isPending || chosen === ''}>
+          {test.isPending ? 'Sending…' : 'Send a test'}
+        </button>
+      </form>
+      {test.error && <ProblemNote error={test.error} isAction />}
+      {test.data && <TestResult result={test.data} />}
+    </section>
   );
 }

@@ -10,7 +10,7 @@ import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { HeldNote } from '../../parts/held-note';
 import { Loaded } from '../../parts/loaded';
 import { Countdown } from '../../parts/time';
-import { webhookName } from '../../parts/webhook-tag';
+import { webhookNames } from '../../webhook-names';
 
 /** Where the event went: its deliveries to every webhook. */
 export function EventDeliveries({ event }: { event: Event }) {
@@ -23,7 +23,7 @@ export function EventDeliveries({ event }: { event: Event }) {
         : refetchInterval,
   });
   const { data: webhooks } = useQuery({ ...webhooksQuery, refetchInterval });
-  const names = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
+  const names = webhookNames(webhooks ?? []);
   return (
     <section>
       <h2>Deliveries</h2>
@@ -77,7 +77,7 @@ export function EventDeliveries({ event }: { event: Event }) {
                     <td className="r soft next-col">
                       {(delivery.attempts > 0 || delivery.final) && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
-                        <span className="second">
+                        <span className="second nowrap">
                           next <Countdown to={delivery.next_attempt_at} />
                         </span>
                       )}

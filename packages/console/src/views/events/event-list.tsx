@@ -12,7 +12,7 @@ import { More } from '../../parts/more';
 import { NoMatch } from '../../parts/no-match';
 import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
-import { TimeAgo } from '../../parts/time';
+import { ClockTime } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { usePermission, useToken } from '../../permission';
 import { staleMs } from '../../query-client';
@@ -20,7 +20,7 @@ import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
 import { NoEvents } from './no-events';
-import { OutcomeCell } from './outcome-cell';
+import { Outcome } from './outcome-cell';
 import { type FoundOutcome, useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
@@ -144,13 +144,16 @@ const Row = memo(function Row({
   return (
     <tr className={isFresh ? 'fresh' : undefined}>
       <td className="soft nowrap">
-        <TimeAgo at={event.created_at} />
+        <ClockTime at={event.created_at} />
       </td>
       <td>
         <Link className="row-link mono" to="/events/$eventId" params={{ eventId: event.id }}>
           <TypeName type={event.type} />
         </Link>
-        <span className="second mono narrow">{event.subject.id}</span>
+        <span className="second parts narrow">
+          <span className="cut mono">{event.subject.id}</span>
+          {showsOutcome && <Outcome eventId={event.id} found={outcome} isNamed />}
+        </span>
       </td>
       <td className="wide">
         <Link
@@ -166,7 +169,11 @@ const Row = memo(function Row({
         {shortId(event.actor.id)}
       </td>
       <td className="wide roomy soft mono">{event.workspace_id ?? '–'}</td>
-      {showsOutcome && <OutcomeCell eventId={event.id} found={outcome} />}
+      {showsOutcome && (
+        <td className="r wide">
+          <Outcome eventId={event.id} found={outcome} />
+        </td>
+      )}
     </tr>
   );
 });

@@ -4,7 +4,7 @@ import { useLive } from '../../live';
 import { useOnScreen } from '../../on-screen';
 import { staleMs } from '../../query-client';
 import { lookUp } from './look-up';
-import { outcomesOf } from './outcome';
+import { type EventOutcome, outcomesOf } from './outcome';
 import type { FoundOutcome } from './outcomes';
 
 /** Each row takes a request, and a token has 600 of them per minute by default. */
@@ -17,8 +17,17 @@ const lookedAt = { marginPx: 0, forMs: 1_000 };
  * How many webhooks received the event. Unless the search of the page found that all of them did, the deliveries of the
  * event are looked up, because the search does not find redeliveries and replays.
  */
-export function OutcomeCell({ eventId, found }: { eventId: string; found: FoundOutcome }) {
-  const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>(lookedAt);
+export function Outcome({
+  eventId,
+  found,
+  isNamed = false,
+}: {
+  eventId: string;
+  found: FoundOutcome;
+  /** Whether there is no head that says what it is. */
+  isNamed?: boolean;
+}) {
+  const [text, isOnScreen] = useOnScreen<HTMLSpanElement>(lookedAt);
   const { isLive } = useLive();
   const inSearch = typeof found === 'object' ? found : undefined;
   const mustLookUp = found === 'missing' || (inSearch !== undefined && inSearch.delivered < inSearch.all);
@@ -36,14 +45,17 @@ export function OutcomeCell({ eventId, found }: { eventId: string; found: FoundO
   // Until the event is looked up, what the search found is the best that is known.
   const isLoading = found === undefined || (found === 'missing' && !data && !error);
   return (
-    <td ref={cell} className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
-      {isLoading ? (
-        <i className="bone" aria-hidden="true" />
-      ) : outcome ? (
-        `${outcome.delivered} of ${outcome.all}`
-      ) : (
-        !isNone && <span title="Unknown. Open the event to see its deliveries.">–</span>
-      )}
-    </td>
+    <span ref={text} className={outcome ? toneOf(outcome) : 'soft'}>
+      {isLoading
+        ? !isNamed && <i className="bone" aria-hidden="true" />
+        : outcome
+          ? `${isNamed ? 'delivered ' : ''}${outcome.delivered} of ${outcome.all}`
+          : !isNone && !isNamed && <span title="Unknown. Open the event to see its deliveries.">–</span>}
+    </span>
   );
+}
+
+function toneOf({ delivered, all, isBad }: EventOutcome): string {
+  if (isBad) return 'bad-text';
+  return delivered < all ? 'warn-text' : 'soft';
 }

@@ -14,7 +14,7 @@ import { Skeleton } from '../../parts/skeleton';
 import { needsAttention } from '../../parts/webhook-tag';
 import { WorkspaceNote } from '../../parts/workspace-note';
 import { usePermission, useToken } from '../../permission';
-import { createdSince, useSettings } from '../../settings';
+import { failedSince, useSettings } from '../../settings';
 import { viewsOf } from '../../shell/views';
 import { isQuiet } from '../../stats-bars';
 import { inWorkspace, useWorkspace } from '../../workspace';
@@ -24,6 +24,7 @@ import { headingOf } from './heading';
 import { NoScopes } from './no-scopes';
 import { Problems } from './problems';
 import { overviewQueries } from './queries';
+import { Waiting } from './waiting';
 import { WebhookSummary } from './webhook-summary';
 
 const slowMs = 15_000;
@@ -56,7 +57,10 @@ function Figures() {
           all.length === 0 ? (
             <FirstWebhook />
           ) : (
-            <Problems webhooks={inWorkspace(all, workspaceId).filter(needsAttention)} />
+            <>
+              <Problems webhooks={inWorkspace(all, workspaceId).filter(needsAttention)} />
+              <Waiting webhooks={inWorkspace(all, workspaceId)} />
+            </>
           )
         }
       </Loaded>
@@ -130,7 +134,7 @@ function FigureRow({
 }) {
   const { totals } = stats;
   const range = { from: stats.from, to: stats.to };
-  const failed = { ...range, from: createdSince(Date.parse(stats.from), useSettings()) };
+  const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="figures">
       <Link className="figure" to="/deliveries" search={{ ...range, state: 'delivered' }}>

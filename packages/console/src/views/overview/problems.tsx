@@ -1,26 +1,23 @@
-import type { Webhook } from '@posthorn/client';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { latestFailureQuery } from '../../api/deliveries';
+import type { JudgedWebhook } from '../../api/webhooks';
 import { plural } from '../../format';
-import { useLive } from '../../live';
+import { useLatestFailure } from '../../latest-failure';
 import { ProblemNote } from '../../parts/problem-note';
 import { Countdown, TimeAgo } from '../../parts/time';
-import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { WithTimes } from '../../parts/with-times';
 import { usePermission } from '../../permission';
+import { ChangeUrl, redirectTarget } from '../webhooks/change-url';
 import { useVerification, VerifyButton } from '../webhooks/verify-button';
+import { Severity } from './severity';
 
 const shownMax = 5;
-const order = ['failing', 'disabled', 'unverified'];
 
 /** One sentence for each problem, with one action. */
-export function Problems({ webhooks }: { webhooks: Webhook[] }) {
+export function Problems({ webhooks }: { webhooks: JudgedWebhook[] }) {
   if (webhooks.length === 0) return null;
-  const sorted = webhooks.toSorted(
-    (a, b) => order.indexOf(shownStatusOf(a)) - order.indexOf(shownStatusOf(b)),
-  );
+  const sorted = webhooks.toSorted(byUrgency);
   return (
     <ul className="problems">
       {sorted.slice(0, shownMax).map((webhook) => {
@@ -44,12 +41,14 @@ export function Problems({ webhooks }: { webhooks: Webhook[] }) {
 function Problem({
   webhook,
   says,
+  severity,
   then,
   action,
   error,
 }: {
-  webhook: Webhook;
+  webhook: JudgedWebhook;
   says: ReactNode;
+  severity?: ReactNode;
   then: ReactNode;
   action: ReactNode;
   /** Why the action failed. */
@@ -63,6 +62,7 @@ function Problem({
           {webhookName(webhook)}
         </Link>
         {says}
+        {severity && <p>{severity}</p>}
         <p>{then}</p>
         {error && <ProblemNote error={error} isAction />}
       </div>
@@ -71,10 +71,11 @@ function Problem({
   );
 }
 
-function FailingProblem({ webhook }: { webhook: Webhook }) {
-  const { refetchInterval } = useLive();
-  const { data } = useQuery({ ...latestFailureQuery(webhook.id), refetchInterval });
-  const attempt = data?.attempt_log.at(-1);
+function FailingProblem({ webhook }: { webhook: JudgedWebhook }) {
+  const may = usePermission();
+  const { delivery } = useLatestFailure(webhook);
+  const attempt = delivery?.attempt_log.at(-1);
+  const target = delivery && redirectTarget(delivery, webhook);
   return (
     <Problem
       webhook={webhook}
@@ -87,23 +88,26 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
           }
         />
       }
+      severity={<Severity webhook={webhook} />}
       then={
         <>
           <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
-          {data?.next_attempt_at && (
+          {delivery?.next_attempt_at && (
             <>
-              Next attempt <Countdown to={data.next_attempt_at} />.
+              Next attempt <Countdown to={delivery.next_attempt_at} />.
             </>
           )}{' '}
           {webhook.description && <code>{webhook.url}</code>}
         </>
       }
       action={
-        data ? (
+        target && may.send ? (
+          <ChangeUrl webhook={webhook} url={target} />
+        ) : delivery ? (
           <Link
             className="btn"
             to="/webhooks/$webhookId/deliveries/$deliveryId"
-            params={{ webhookId: webhook.id, deliveryId: data.id }}
+            params={{ webhookId: webhook.id, deliveryId: delivery.id }}
           >
             See why
           </Link>
@@ -117,7 +121,7 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
   );
 }
 
-function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
+function UnverifiedProblem({ webhook }: { webhook: JudgedWebhook }) {
   const may = usePermission();
   const verify = useVerification(webhook);
   const failure = webhook.verification_failure;
@@ -156,7 +160,7 @@ const disabledBecause = {
   manual: 'is disabled.',
 };
 
-function DisabledProblem({ webhook }: { webhook: Webhook }) {
+function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
   return (
     <Problem
       webhook={webhook}

@@ -1,17 +1,14 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { WebhookDay } from '../../parts/webhook-day';
-import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 
 const shownMax = 8;
-const order = ['failing', 'disabled', 'unverified', 'active', 'disabled_manually'];
 
 /** The most important webhooks: those with problems first, then those with the most recent deliveries. */
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   const sorted = webhooks.toSorted(
-    (a, b) =>
-      order.indexOf(shownStatusOf(a)) - order.indexOf(shownStatusOf(b)) ||
-      (b.last_delivery_at ?? '').localeCompare(a.last_delivery_at ?? ''),
+    (a, b) => byUrgency(a, b) || (b.last_delivery_at ?? '').localeCompare(a.last_delivery_at ?? ''),
   );
   return (
     <section>

@@ -6,6 +6,7 @@ import { type Scope, useToken } from '../../permission';
 import { theme, zone } from '../../preferences';
 import { signOut } from '../../session';
 import { useSettings } from '../../settings';
+import { tokenViewName } from '../../shell/views';
 import { useStore } from '../../store';
 
 const meanings: Record<Scope, string> = {
@@ -26,7 +27,7 @@ export function TokenView() {
   return (
     <>
       <div className="head short">
-        <h1>{token.portal ? 'This session' : 'This token'}</h1>
+        <h1>{tokenViewName(token)}</h1>
         <span className="grow" />
         {!token.portal && (
           <button
@@ -69,11 +70,11 @@ export function TokenView() {
               <dt>
                 <code>{scope}</code>
               </dt>
-              <dd className={token.scopes.includes(scope) ? '' : 'soft'}>
+              <dd className={token.scopes.includes(scope) ? 'allowed' : 'allowed soft'}>
                 <span className={token.scopes.includes(scope) ? 'tag ok' : 'tag mute'}>
                   {token.scopes.includes(scope) ? 'yes' : 'no'}
-                </span>{' '}
-                {meanings[scope]}
+                </span>
+                <span>{meanings[scope]}</span>
               </dd>
             </div>
           ))}

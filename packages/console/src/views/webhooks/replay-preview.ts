@@ -8,6 +8,8 @@ import { matches } from '../../subscription';
 /** How many events a replay sends, and how sure that number is. */
 export interface ReplayPreview {
   count: number;
+  /** At most how many more there are, because the statistics do not say of which types they are. */
+  unlisted: number;
   /**
    * `exact` and `up_to` are counted, `about` and `up_to_about` come from the statistics. `up_to` and `up_to_about` are
    * maximums, because the replay skips events that have arrived or are waiting for their first attempt.
@@ -110,15 +112,27 @@ async function estimated(
 ): Promise<ReplayPreview> {
   const interval = intervalFor(Date.parse(range.to) - Date.parse(range.from));
   const stats = await posthorn.stats({ ...scopeOf(webhook), ...range, interval }, { signal });
-  const byType = (stats.events_by_type ?? []).filter(({ type }) => matches(webhook.event_types, type));
-  const count = webhook.event_types.includes('*')
-    ? (stats.totals.events ?? 0)
-    : byType.reduce((sum, one) => sum + one.count, 0);
-  return { count, certainty: onlyFailed ? 'up_to_about' : 'about', byType };
+  const { event_types: patterns } = webhook;
+  const all = stats.totals.events ?? 0;
+  const listed = stats.events_by_type ?? [];
+  const byType = listed.filter(({ type }) => matches(patterns, type));
+  const certainty = onlyFailed ? 'up_to_about' : 'about';
+  if (patterns.includes('*')) return { count: all, unlisted: 0, certainty, byType };
+  // The statistics list only the most frequent types.
+  const isListed = patterns.every((pattern) => listed.some(({ type }) => type === pattern));
+  const unlisted = isListed ? 0 : Math.max(0, all - sumOf(listed));
+  return { count: sumOf(byType), unlisted, certainty, byType };
 }
+
+const sumOf = (counts: readonly TypeCount[]) => counts.reduce((sum, { count }) => sum + count, 0);
 
 function previewOf(events: readonly Event[], certainty: ReplayPreview['certainty']): ReplayPreview {
   const groups = Map.groupBy(events, ({ type }) => type);
   const byType = [...groups].map(([type, of]) => ({ type, count: of.length }));
-  return { count: events.length, certainty, byType: byType.sort((a, b) => b.count - a.count) };
+  return {
+    count: events.length,
+    unlisted: 0,
+    certainty,
+    byType: byType.sort((a, b) => b.count - a.count),
+  };
 }

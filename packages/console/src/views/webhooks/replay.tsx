@@ -183,13 +183,14 @@ function Form({ webhook }: { webhook: Webhook }) {
 const isNothing = ({ count, certainty }: ReplayPreview) =>
   count === 0 && (certainty === 'exact' || certainty === 'up_to');
 
-function sentenceOf({ count, certainty }: ReplayPreview): string {
-  const events = `${plural(count, 'event')} will be sent`;
+function sentenceOf({ count, unlisted, certainty }: ReplayPreview): string {
+  const events = `${plural(count + unlisted, 'event')} will be sent`;
   switch (certainty) {
     case 'exact':
       return `${events}.`;
     case 'about':
-      return `About ${events}.`;
+      if (unlisted > 0 && count > 0) return `About ${formatCount(count)} to ${events}.`;
+      return `${unlisted > 0 ? 'Up to about' : 'About'} ${events}.`;
     case 'up_to':
       return `Up to ${events}.`;
     case 'up_to_about':
@@ -207,11 +208,19 @@ const certaintyNotes = {
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {
+  const { unlisted } = preview;
   const note = certaintyNotes[preview.certainty];
   return (
     <div className="note calm">
       <b>{sentenceOf(preview)}</b>
       {note && <p>{note}</p>}
+      {unlisted > 0 && (
+        <p>
+          The statistics list only the most frequent event types.{' '}
+          {plural(unlisted, 'event has another type', 'events have other types')} and may go to this webhook,
+          too.
+        </p>
+      )}
       {preview.byType.length > 0 && (
         <p className="mono">
           {preview.byType.map(({ type, count }) => `${type}\u00a0${formatCount(count)}`).join('\u00a0· ')}

@@ -1,18 +1,14 @@
-import type { TestResult, Webhook } from '@posthorn/client';
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
-import { formatMs } from '../../format';
-import { outcomeOf } from '../../parts/delivery-tag';
 import { FilterSelect } from '../../parts/filter-select';
-import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
-import { RequestBox, ResponseBox } from '../../parts/wire';
-import { WithTimes } from '../../parts/with-times';
 import { matches } from '../../subscription';
+import { TestResult } from './test-result';
 
 /** Sends a test event and shows request and response side by side. */
 export function TestView({ webhook }: { webhook: Webhook }) {
@@ -55,48 +51,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}
       {test.error && <ProblemNote error={test.error} isAction />}
-      {test.data && <Result result={test.data} />}
-    </>
-  );
-}
-
-function Result({ result }: { result: TestResult }) {
-  const isGood = result.status === 'success';
-  const isRaw = useSearch({ from: '/webhooks/$webhookId' }).text === 'raw';
-  return (
-    <>
-      <div className={isGood ? 'note ok' : 'note'} role="status">
-        <b>
-          {isGood ? (
-            `The receiver responded with ${result.http_status} in ${formatMs(result.response_time_ms)}.`
-          ) : (
-            <WithTimes
-              text={result.error_detail ?? `The test failed: ${result.http_status ?? result.error}.`}
-            />
-          )}
-        </b>
-        {result.remedy && (
-          <p>
-            <WithTimes text={result.remedy} />
-          </p>
-        )}
-      </div>
-      <div className="section-head">
-        <h2>Request and response</h2>
-        <span className="grow" />
-        <PrettySwitch label="Body format" isRaw={isRaw} />
-      </div>
-      <div className="two">
-        {result.request && <RequestBox title="Request" request={result.request} isRaw={isRaw} />}
-        <ResponseBox
-          title="Response"
-          aside={`${outcomeOf(result)} · ${formatMs(result.response_time_ms)}`}
-          headers={result.response_headers}
-          body={result.response}
-          nothing={result.http_status === null ? 'There was no response.' : 'The response had no body.'}
-          isRaw={isRaw}
-        />
-      </div>
+      {test.data && <TestResult result={test.data} />}
     </>
   );
 }

@@ -1,37 +1,33 @@
-import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { problemIn } from '../../api/problem';
-import { webhookQuery } from '../../api/webhooks';
+import { type JudgedWebhook, webhookQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
+import { rereadAfterMs } from '../../next-attempt';
 import { Breadcrumb } from '../../parts/breadcrumb';
 import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { Loaded } from '../../parts/loaded';
 import { ProblemNote } from '../../parts/problem-note';
-import { Skeleton } from '../../parts/skeleton';
 import { WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { useShownItem } from '../../shown-item';
-import { DeliveryTable } from '../deliveries/delivery-table';
 import { StatusButton } from './status-button';
+import { TabPanel } from './tab-panel';
 import { isDeletionUnresolved } from './unresolved-deletions';
 import { useVerification, VerifyButton } from './verify-button';
 import { WebhookNote } from './webhook-note';
-
-const Activity = lazy(() => import('./activity').then(({ Activity }) => ({ default: Activity })));
-const Settings = lazy(() =>
-  import('./webhook-settings').then((module) => ({ default: module.WebhookSettings })),
-);
-const TestView = lazy(() => import('./test-view').then((module) => ({ default: module.TestView })));
-const ReceiverTab = lazy(() => import('./receiver-tab').then((module) => ({ default: module.ReceiverTab })));
 
 export function WebhookDetail() {
   const may = usePermission();
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
   const { refetchInterval } = useLive();
-  const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks, refetchInterval });
+  const webhook = useQuery({
+    ...webhookQuery(webhookId),
+    enabled: may.readWebhooks,
+    refetchInterval: ({ state }) => refetchInterval || rereadAfterMs([state.data?.waitsUntil], Date.now()),
+  });
   useShownItem(webhook.data && webhookName(webhook.data));
   if (!may.readWebhooks) return <Forbidden action="see webhooks" scopes={['webhooks:read']} />;
   return (
@@ -62,7 +58,7 @@ function Deleted() {
   );
 }
 
-function Detail({ webhook }: { webhook: Webhook }) {
+function Detail({ webhook }: { webhook: JudgedWebhook }) {
   const may = usePermission();
   const verify = useVerification(webhook);
   const [activationError, setActivationError] = useState<Error>();
@@ -86,12 +82,13 @@ function Detail({ webhook }: { webhook: Webhook }) {
         <WebhookTag webhook={webhook} />
         <Identifier id={webhook.id} />
         <span className="grow" />
+        {/* The button to disable comes first: it must not appear below the pointer after "Verify now" or "Activate". */}
+        {may.send && <StatusButton webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'active' && (
           <Link to="/webhooks/$webhookId/replay" params={{ webhookId: webhook.id }} className="btn">
             Replay…
           </Link>
         )}
-        {may.send && <StatusButton webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
         {(webhook.description || !webhook.url.includes(webhookName(webhook))) && (
           <p className="lead mono">{webhook.url}</p>
@@ -116,13 +113,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
           </Link>
         ))}
       </nav>
-      <Suspense fallback={<Skeleton />}>
-        {shown === 'deliveries' && <DeliveryTable webhook={webhook} />}
-        {shown === 'activity' && <Activity webhook={webhook} />}
-        {shown === 'settings' && <Settings webhook={webhook} />}
-        {shown === 'test' && <TestView webhook={webhook} />}
-        {shown === 'receiver' && <ReceiverTab webhook={webhook} />}
-      </Suspense>
+      <TabPanel tab={shown} webhook={webhook} />
     </>
   );
 }

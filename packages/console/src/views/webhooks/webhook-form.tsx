@@ -66,7 +66,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
               // The browser's own message does not say what is missing.
               event.preventDefault();
               faults.set('url', urlFaultOf(draft.url));
-              event.currentTarget.focus();
+              focusIfFirst(event.currentTarget);
             }}
           />
         )}
@@ -130,6 +130,11 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
                 step={1}
                 value={draft.rate_limit}
                 onChange={(event) => change({ rate_limit: event.target.value })}
+                onInvalid={(event) => {
+                  event.preventDefault();
+                  faults.set('rate_limit', 'Enter a whole number from 1 to 1,000, or leave the field empty.');
+                  focusIfFirst(event.currentTarget);
+                }}
               />
             )}
           </Field>
@@ -145,6 +150,11 @@ function urlFaultOf(url: string): string {
   return url.includes('://')
     ? 'This is not a URL. Use one such as https://example.com/webhooks.'
     : 'Start the URL with https://, as in https://example.com/webhooks.';
+}
+
+/** Focuses a field that the browser does not accept, unless there is such a field above it. */
+function focusIfFirst(field: HTMLInputElement): void {
+  if (field.form?.querySelector('input:invalid') === field) field.focus();
 }
 
 function reveal(details: Element): void {

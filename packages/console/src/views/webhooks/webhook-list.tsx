@@ -1,16 +1,18 @@
-import type { Webhook } from '@posthorn/client';
+import type { Delivery } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { webhooksQuery } from '../../api/webhooks';
+import { type JudgedWebhook, webhooksQuery } from '../../api/webhooks';
 import { plural } from '../../format';
 import { useLive } from '../../live';
+import { rereadAfterMs } from '../../next-attempt';
+import { outcomeOf } from '../../parts/delivery-tag';
 import { FilterInput } from '../../parts/filter-input';
 import { Forbidden } from '../../parts/forbidden';
 import { Loaded } from '../../parts/loaded';
 import { Segmented } from '../../parts/segmented';
-import { TimeAgo } from '../../parts/time';
+import { ClockTime, TimeAgo } from '../../parts/time';
 import { WebhookDay } from '../../parts/webhook-day';
-import { needsAttention, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { byUrgency, needsAttention, shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { WorkspaceNote } from '../../parts/workspace-note';
 import { usePermission } from '../../permission';
 import { inWorkspace, useWorkspace } from '../../workspace';
@@ -19,7 +21,16 @@ import { FirstWebhook } from './first-webhook';
 export function WebhookList() {
   const may = usePermission();
   const { refetchInterval } = useLive();
-  const webhooks = useQuery({ ...webhooksQuery, enabled: may.readWebhooks, refetchInterval });
+  const webhooks = useQuery({
+    ...webhooksQuery,
+    enabled: may.readWebhooks,
+    refetchInterval: ({ state }) =>
+      refetchInterval ||
+      rereadAfterMs(
+        (state.data ?? []).map(({ waitsUntil }) => waitsUntil),
+        Date.now(),
+      ),
+  });
   const { workspaceId } = useWorkspace();
   if (!may.readWebhooks) return <Forbidden action="see webhooks" scopes={['webhooks:read']} />;
   return (
@@ -41,7 +52,7 @@ export function WebhookList() {
   );
 }
 
-function List({ webhooks }: { webhooks: Webhook[] }) {
+function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
   const { q = '', show } = useSearch({ from: '/webhooks' });
   const navigate = useNavigate({ from: '/webhooks' });
   const attention = webhooks.filter(needsAttention).length;
@@ -79,7 +90,7 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
           <thead>
             <tr>
               <th>Webhook</th>
-              <th className="state-col">State</th>
+              <th className="reason-col">State</th>
               <th className="wide roomy types-col">Event types</th>
               <th className="wide spark-col">Last 24 h</th>
               <th className="r rate-col">Success</th>
@@ -88,7 +99,7 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
             </tr>
           </thead>
           <tbody>
-            {shown.map((webhook) => (
+            {shown.toSorted(byUrgency).map((webhook) => (
               <Row key={webhook.id} webhook={webhook} />
             ))}
           </tbody>
@@ -98,7 +109,7 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
   );
 }
 
-function Row({ webhook }: { webhook: Webhook }) {
+function Row({ webhook }: { webhook: JudgedWebhook }) {
   return (
     <tr>
       <td>
@@ -114,7 +125,8 @@ function Row({ webhook }: { webhook: Webhook }) {
         {webhook.workspace_id && <span className="second whole">{webhook.workspace_id} only</span>}
       </td>
       <td>
-        <WebhookTag webhook={webhook} />
+        <WebhookTag webhook={webhook} isShort />
+        <Reason webhook={webhook} />
       </td>
       <td className="wide roomy soft" title={webhook.event_types.join(', ')}>
         <Types types={webhook.event_types} />
@@ -125,6 +137,46 @@ function Row({ webhook }: { webhook: Webhook }) {
       </td>
     </tr>
   );
+}
+
+/** Why the webhook has its state, in a few words. Its page says more. */
+function Reason({ webhook }: { webhook: JudgedWebhook }) {
+  const text = reasonOf(webhook);
+  if (webhook.waitsUntil) {
+    return (
+      <span className="second">
+        Until <ClockTime at={webhook.waitsUntil} />
+      </span>
+    );
+  }
+  return (
+    text !== undefined && (
+      <span className="second whole" title={text}>
+        {text}
+      </span>
+    )
+  );
+}
+
+const disabledBecause = { gone: 'Status 410 (Gone)', failing: 'Failed for 5 days', manual: 'On request' };
+
+const resultOf = (attempt: Pick<Delivery, 'http_status' | 'error'>) =>
+  attempt.http_status === null ? outcomeOf(attempt) : `Status ${attempt.http_status}`;
+
+function reasonOf(webhook: JudgedWebhook): string | undefined {
+  switch (shownStatusOf(webhook)) {
+    case 'failing':
+      return webhook.latestFailure && resultOf(webhook.latestFailure);
+    case 'unverified': {
+      const failure = webhook.verification_failure;
+      return failure ? resultOf({ ...failure, error: failure.reason }) : 'Not tried yet';
+    }
+    case 'disabled':
+    case 'disabled_manually':
+      return disabledBecause[webhook.disabled_reason ?? 'manual'];
+    default:
+      return undefined;
+  }
 }
 
 /** `all types`, the only type, or how many there are. */

@@ -1,16 +1,16 @@
 import type { Webhook } from '@posthorn/client';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { latestFailureQuery } from '../../api/deliveries';
+import type { JudgedWebhook } from '../../api/webhooks';
 import { useNow } from '../../clock';
 import { excerptOf } from '../../excerpt';
 import { formatMs } from '../../format';
-import { useLive } from '../../live';
+import { useLatestFailure } from '../../latest-failure';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { shownStatusOf } from '../../parts/webhook-tag';
 import { WithTimes } from '../../parts/with-times';
 import { usePermission } from '../../permission';
 import { productName, useSettings } from '../../settings';
+import { ChangeUrl, redirectTarget } from './change-url';
 
 const disabledBecause = {
   gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
@@ -18,12 +18,15 @@ const disabledBecause = {
   manual: 'This webhook is disabled.',
 };
 
-/** If the webhook is not active or is failing, shows why and what to do about it. */
-export function WebhookNote({ webhook }: { webhook: Webhook }) {
+/** If the webhook is not active, is failing or waits, shows why and what to do about it. */
+export function WebhookNote({ webhook }: { webhook: JudgedWebhook }) {
+  const status = shownStatusOf(webhook);
   return (
     <>
       {webhook.status === 'unverified' && <Unverified webhook={webhook} />}
-      {shownStatusOf(webhook) === 'failing' && <Failing webhook={webhook} />}
+      {(status === 'failing' || status === 'waiting') && (
+        <LatestFailure webhook={webhook} isProblem={status === 'failing'} />
+      )}
       {webhook.status === 'disabled' && (
         <div className={webhook.disabled_reason === 'manual' ? 'note calm' : 'note'}>
           <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
@@ -92,14 +95,22 @@ function Unverified({ webhook }: { webhook: Webhook }) {
 }
 
 /** Says why the latest failed delivery failed. */
-function Failing({ webhook }: { webhook: Webhook }) {
-  const { refetchInterval } = useLive();
-  const { data: delivery, isPending } = useQuery({ ...latestFailureQuery(webhook.id), refetchInterval });
+function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProblem: boolean }) {
+  const may = usePermission();
+  const { delivery, isPending } = useLatestFailure(webhook);
+  const target = delivery && redirectTarget(delivery, webhook);
   const attempt = delivery?.attempt_log.at(-1);
   return (
-    <div className="note">
+    <div className={isProblem ? 'note' : 'note calm'}>
       <b>
-        <WithTimes text={attempt?.error_detail ?? 'The receiver did not accept the latest delivery.'} />
+        <WithTimes
+          text={
+            attempt?.error_detail ??
+            (isProblem
+              ? 'The receiver did not accept the latest delivery.'
+              : 'The receiver asked the service to wait.')
+          }
+        />
       </b>
       <p>
         <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
@@ -119,6 +130,7 @@ function Failing({ webhook }: { webhook: Webhook }) {
           >
             See the failed delivery
           </Link>
+          {target && may.send && <ChangeUrl webhook={webhook} url={target} isSlim />}
         </div>
       )}
     </div>

@@ -1,6 +1,5 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
@@ -56,16 +55,12 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
 
 function ChangeForm({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
-  const { url } = useSearch({ from: '/webhooks/$webhookId' });
-  const navigate = useNavigate({ from: '/webhooks/$webhookId' });
   const [base, setBase] = useState(webhook);
   const token = useToken();
   const form = `webhook ${webhook.id}`;
   const [draft, setDraft] = useState(() => {
     const kept = keptInput<{ draft: WebhookDraft; before: WebhookDraft }>(form, token);
-    return kept
-      ? rebasedDraft(reopened(kept.draft), kept.before, webhook)
-      : { ...draftOf(webhook), ...(url && { url }) };
+    return kept ? rebasedDraft(reopened(kept.draft), kept.before, webhook) : draftOf(webhook);
   });
   if (!isSameDraft(draftOf(webhook), draftOf(base))) {
     setBase(webhook);
@@ -73,8 +68,6 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   }
   const changes = changesOf(draft, webhook);
   const hasChanges = Object.keys(changes).length > 0;
-  // A URL that comes from a link was not typed, so nothing is lost without it.
-  const isTyped = Object.keys(changes).some((name) => name !== 'url' || draft.url !== url);
   const save = useAction({
     mutationFn: (submitted: WebhookDraft) =>
       posthorn.webhooks.change(webhook.id, changesOf(submitted, webhook)),
@@ -88,28 +81,18 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       );
     },
   });
-  /** Without this, a reload would propose the URL again. */
-  const forgetProposal = () => {
-    if (url)
-      void navigate({
-        search: ({ url: _, ...rest }) => rest,
-        replace: true,
-        resetScroll: false,
-        ignoreBlocker: true,
-      });
-  };
   const problem = problemIn(save.error);
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
     <>
-      <Unsaved form={form} values={{ draft, before: draftOf(webhook) }} isChanged={isTyped}>
+      <Unsaved form={form} values={{ draft, before: draftOf(webhook) }} isChanged={hasChanges}>
         Your changes to this webhook have not been saved.
       </Unsaved>
       <form
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate(draft, { onSuccess: forgetProposal });
+          save.mutate(draft);
         }}
       >
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />

@@ -1,0 +1,100 @@
+import type { DeliveryDetail, Webhook } from '@posthorn/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useAction } from '../../action';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
+import { Confirm } from '../../parts/confirm';
+import { webhookName } from '../../parts/webhook-tag';
+import { showToast } from '../../toast';
+
+/**
+ * Returns where the receiver redirected the latest attempt to, if that is a URL that a webhook can have, and this one
+ * does not have it yet.
+ */
+export function redirectTarget(
+  { attempt_log: attempts, request }: DeliveryDetail,
+  webhook: Webhook,
+): string | undefined {
+  const latest = attempts.at(-1);
+  const location = latest?.response_headers?.location;
+  const status = latest?.http_status ?? 0;
+  if (!location || !request?.url || status < 300 || status > 399) return undefined;
+  try {
+    const url = new URL(location, request.url);
+    const isPossible = url.protocol === 'https:' || url.protocol === 'http:';
+    return isPossible && url.href !== webhook.url ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Changes the URL of a webhook to the one that its receiver redirects to. */
+export function ChangeUrl({
+  webhook,
+  url,
+  isSlim = false,
+}: {
+  webhook: Webhook;
+  url: string;
+  isSlim?: boolean;
+}) {
+  const client = useQueryClient();
+  const [isConfirming, setConfirming] = useState(false);
+  const verifies = webhook.status !== 'disabled';
+  const change = useAction({
+    mutationFn: () => posthorn.webhooks.change(webhook.id, { url }),
+    onSuccess: (changed) => {
+      setConfirming(false);
+      client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      showToast(
+        {
+          active: 'Changed and verified: events go to the new URL.',
+          disabled: 'Changed. The new URL is verified when the webhook is activated.',
+          unverified: 'Changed, but not verified. See the reason on the page of the webhook.',
+        }[changed.status],
+      );
+    },
+  });
+  return (
+    <>
+      <button
+        type="button"
+        className={isSlim ? 'btn slim' : 'btn'}
+        onClick={() => {
+          change.reset();
+          setConfirming(true);
+        }}
+      >
+        Change the URL…
+      </button>
+      <Confirm
+        isOpen={isConfirming}
+        onClose={() => setConfirming(false)}
+        title={`Change the URL of ${webhookName(webhook)}?`}
+        action={
+          verifies
+            ? change.isPending
+              ? 'Verifying…'
+              : 'Change and verify'
+            : change.isPending
+              ? 'Changing…'
+              : 'Change'
+        }
+        isBusy={change.isPending}
+        error={change.error}
+        onConfirm={() => change.mutate()}
+      >
+        <p>
+          The receiver redirects to <code>{url}</code>
+        </p>
+        <p>
+          {verifies
+            ? 'The new URL is verified first. Until the result is known, events go to the old one.'
+            : 'The new URL is verified when the webhook is activated.'}
+        </p>
+      </Confirm>
+    </>
+  );
+}
