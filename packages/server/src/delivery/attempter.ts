@@ -61,7 +61,7 @@ export class Attempter {
     const { delivery } = turn;
     const { directory, sender, timeoutMs, lanes, lease, settler } = this.#options;
     const webhook = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
-    // While the webhook was read, this node may have been declared dead, so that another one has the delivery.
+    // While it read the webhook, this node may have been declared dead. Then another node has the delivery.
     if (webhook?.kind !== 'active' || lease.id !== node || !lease.coversAttempt)
       return this.#wait(delivery, node, webhook?.kind ?? 'unread');
     const message = messageOf(delivery);
@@ -78,7 +78,8 @@ export class Attempter {
     const sent = span ? { ...message, traceparent: span.traceparent } : message;
     const ended = await attempt(sender, target, sent, timeoutMs, mayStart);
     const tookMs = performance.now() - began.monotonicMs;
-    // Once the settler has stopped, outcomes cannot be written. Most likely, the shutdown has closed the connection.
+    // Once the settler has stopped, outcomes cannot be written. An attempt that ends then has most likely failed
+    // because the shutdown closes the connections to receivers.
     const outcome: Outcome | Withheld = settler.isStopped ? { kind: 'withheld', reason: 'shutdown' } : ended;
     span?.end(outcome);
     if (outcome.kind === 'withheld') return this.#wait(delivery, node, outcome.reason);

@@ -204,7 +204,7 @@ export class DeliveryEngine {
     this.#lease.abandon();
   }
 
-  /** Claims deliveries now. Called after a webhook has changed, because deliveries held for it may be waiting again. */
+  /** Claims deliveries now. Called after a webhook has changed: it may have deliveries that were held until now. */
   wake(): void {
     this.#claimer.wake();
   }

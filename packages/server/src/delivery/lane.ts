@@ -131,8 +131,8 @@ export class Lane {
   }
 
   /**
-   * Removes and returns all queued deliveries except `kept` of them. Keeps retries before fresh deliveries, and older
-   * ones before newer ones.
+   * Removes and returns all queued deliveries except `kept` of them. Prefers to keep retries and, among retries or
+   * fresh deliveries, the older ones.
    */
   takeAllBut(kept: number): LeasedDelivery[] {
     const freshKept = Math.max(0, kept - this.#retries.length);

@@ -109,8 +109,8 @@ export class Lanes {
   }
 
   /**
-   * Notes what a claim left in the database. The claim began at `beganMs` and asked for the room `asked`. Returns
-   * whether this node has room for any of what is left.
+   * Notes what a claim left in the database. The claim began at `beganMs` and could take what the room `asked` allows.
+   * Returns whether this node has room for any of what is left.
    */
   claimed({ more }: Claimed, asked: Room, beganMs: number): boolean {
     const nowMs = this.#now();
@@ -295,10 +295,10 @@ export class Lanes {
     return lane;
   }
 
-  /** Forgets an idle lane if there are too many lanes. Claims call this for all lanes, in the order of their last use. */
+  /** Forgets an idle lane if there are too many. Claims call this for all lanes, in the order of their last use. */
   #forgetIdle(lane: Lane): void {
     if (this.#lanes.size <= limits.lanes || !lane.isIdle || lane.holds.size > 0) return;
-    // A lane that was forgotten during its pause would send its next request at once.
+    // If a lane were forgotten while its pace makes it wait, its next request would start at once.
     if (lane.pace.waitMs(this.#now()) === 0) this.#lanes.delete(lane.webhookId);
   }
 

@@ -22,11 +22,15 @@ export const limitTable = {
   inFlightBytes: [96 * MiB, 'bytes', 'For all payloads in flight: hanging requests cannot fill the memory.'],
   unhealthyInFlightBytes: [48 * MiB, 'bytes', 'For all unhealthy webhooks: half is left for healthy ones.'],
   // Parts of the two limits on bytes in flight
-  firstFraction: [0.55, 'ratio', 'Up to this part, a webhook with nothing in flight may start any delivery.'],
+  firstFraction: [
+    0.55,
+    'ratio',
+    'While less than this is in flight, a webhook with nothing in flight may start any delivery.',
+  ],
   severalFraction: [
     0.334,
     'ratio',
-    'Up to this part, a webhook may have several large deliveries in flight.',
+    'While less than this is in flight, a webhook may have several large deliveries in flight.',
   ],
   laneFraction: [0.167, 'ratio', 'Half of `severalFraction`, for one webhook: the rest is for others.'],
   littleFraction: [0.006, 'ratio', 'A webhook may always use this part of what is free, for small payloads.'],
@@ -40,11 +44,7 @@ export const limitTable = {
     'failures',
     'After this many in a row, the rest is twice as long. Dead receivers get fewer requests.',
   ],
-  restFactorMax: [
-    4,
-    'ratio',
-    'Even then, 40 attempts per second are left, so a recovery is noticed within 0.1 s.',
-  ],
+  restFactorMax: [4, 'ratio', 'At this factor, a webhook still gets 40 attempts per second.'],
   paceSlackMs: [
     50,
     'ms',
@@ -78,11 +78,15 @@ export const limitTable = {
   ],
   shareFraction: [0.125, 'ratio', 'When memory is short, a webhook gets this part of what is left.'],
   recordedFraction: [0.8, 'ratio', 'Recordings fill only this part of a lane, so claimed retries find room.'],
-  claimRoomMin: [0.125, 'ratio', 'A lane claims when this part of it is free, not for every free place.'],
+  claimRoomMin: [
+    0.125,
+    'ratio',
+    'A node claims for a lane only when this part of it is free, not for each delivery that fits.',
+  ],
   talliedWebhooks: [
     5_000,
     'webhooks',
-    'If the tally has counts for more webhooks, it writes them and continues in new rows.',
+    'If it has counts for more webhooks, the node writes them and continues in new rows.',
   ],
   lanes: [5_000, 'webhooks', 'With more lanes than this, idle ones are forgotten.'],
   // Claims
@@ -110,7 +114,7 @@ export const limitTable = {
   healthEveryMs: [
     1_000,
     'ms',
-    'In a larger batch, a webhook whose status has not changed is reported this often.',
+    'In a larger batch, a webhook whose latest result is the same is reported this often.',
   ],
   tallyEveryMs: [
     8_000,
@@ -127,15 +131,15 @@ export const limitTable = {
   releaseDeliveries: [20_000, 'deliveries', 'As many as one statement releases within its time limit.'],
   releaseDeliveriesMin: [200, 'deliveries', 'As many as even a slow database releases within that time.'],
   trustMs: [1_000, 'ms', 'How long the old state of a changed webhook may still be used.'],
-  refreshMs: [500, 'ms', 'At this age, a webhook in use is read again, before it is too old to use.'],
-  refreshEveryMs: [250, 'ms', 'How often the age of webhooks in use is checked.'],
+  refreshMs: [500, 'ms', 'The age at which what is known about a webhook in use is read again.'],
+  refreshEveryMs: [250, 'ms', 'How often a node looks for webhooks that have to be read again.'],
   forgetMs: [300_000, 'ms', 'A webhook unused for this long is forgotten.'],
   // Waits and shutdown
   alignDeliveries: [1_000, 'deliveries', 'As many as one statement ends or holds within its time limit.'],
   alignWithinMs: [
     2_000,
     'ms',
-    'A change waits at most this long for the waiting deliveries to be ended or held.',
+    'A request that changes a webhook waits this long for its deliveries to be ended or held.',
   ],
   alignAgainMs: [2_000, 'ms', 'If the database cannot end or hold deliveries, it gets time to recover.'],
   sealedWaitMs: [5_000, 'ms', 'If no key decrypts the secret, deliveries wait for an operator to add one.'],

@@ -141,9 +141,9 @@ export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, no
 
 /**
  * Returns the next window. Called each time a webhook has had as many successes as its window has places. The window
- * doubles until it has the usual size. It grows further only while deliveries are waiting and the receiver responds
- * slowly but not more slowly than before: such a receiver is limited by latency, not by load. If the receiver responds
- * quickly or has slowed down, the window shrinks again, down to the usual size.
+ * doubles until it has the usual size. It grows further only while deliveries are waiting and responses take
+ * at least `elasticMs`, but no longer than before: such a receiver is limited by latency, not by load. If responses
+ * take less time or have become slower, the window shrinks again, down to the usual size.
  */
 function nextWindow(window: number, responseUs: number, bestUs: number, isWaiting: boolean): number {
   if (window < limits.windowUsual) return window * 2;
@@ -195,8 +195,8 @@ export function inFlightOf(
 }
 
 /**
- * Returns whether a webhook that has `ownBytes` in flight may start a delivery of `bytes`. The size in flight is
- * limited because requests that hang keep their payloads in memory until they time out.
+ * Returns whether a webhook that has `ownBytes` in flight may start a delivery of `bytes`. The bytes in flight
+ * are limited because requests that hang keep their payloads in memory until they time out.
  */
 export function fitsInFlight(
   condition: Condition,
@@ -210,9 +210,10 @@ export function fitsInFlight(
 }
 
 /**
- * Returns whether a delivery fits into a limit on the size in flight. Each part of the limit has a purpose:
+ * Returns whether a delivery fits into a limit on the bytes in flight. Each part of the limit has a purpose:
  * - Up to `severalFraction`, a webhook may have several deliveries of any size in flight, within `laneFraction`.
- * - Up to `firstFraction`, only a webhook with nothing in flight may start a delivery, so that each makes progress.
+ * - From there to `firstFraction`, only a webhook with nothing in flight may start a large delivery, so that every
+ *   webhook makes progress.
  * - The rest is for small deliveries, which therefore never wait for large ones.
  */
 function fitsInto(limit: number, used: number, bytes: number, ownBytes: number): boolean {
@@ -255,7 +256,7 @@ export function isFull({ queuedBytes }: Load): boolean {
 /** Returns how many deliveries a responsive webhook may have queued, unless it is stalled. */
 function responsiveInMemory(held: Held, load: Load): number {
   const freeBytes = Math.max(0, limits.queuedBytes - load.queuedBytes);
-  // It keeps what it has, but gets no more.
+  // A webhook that already has its part keeps what it has, but gets no more.
   if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
   if (freeBytes === 0) {
     // The webhook has nothing queued, so it gets a part of what is reserved for such webhooks.
@@ -289,8 +290,8 @@ function fitting(bytes: number, { usualBytes }: Held): number {
 
 /**
  * Returns how long a failed request keeps its place in the window. This time grows with the number of failures in a
- * row and with the number of failing webhooks. Together, these get at most about 600 attempts per second, so that they
- * do not slow down the others.
+ * row and with the number of failing webhooks. All failing webhooks together get at most about 600 attempts per second,
+ * so that they do not slow down the others.
  */
 function restMsOf({ failuresInARow }: Observed, { failing }: Load): number {
   const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.restLongerEvery);

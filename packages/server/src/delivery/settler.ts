@@ -33,7 +33,7 @@ export interface Written {
 export interface SettlerOptions {
   database: Database;
   logger: Logger;
-  /** Returns how many deliveries this node can take from a recording of the settler. */
+  /** Returns how many deliveries this node can take when the settler records events. */
   room: () => Room;
   onWritten: (written: Written) => void;
   /** Called when a surplus delivery arrives (1), and when it leaves this node's memory (-1). */

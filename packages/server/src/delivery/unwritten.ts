@@ -22,7 +22,10 @@ export interface Entry {
 /** The entries that a node has not written yet. */
 export class Unwritten {
   #entries: Entry[] = [];
-  /** Surplus deliveries fill up the batches: attempts whose outcomes are lost are repeated, so outcomes come first. */
+  /**
+   * Surplus deliveries, which get only the space that outcomes leave in a batch. Outcomes come first, because an
+   * attempt is repeated if its outcome is lost.
+   */
   #surplus: Entry[] = [];
   /** Entries whose webhooks another transaction has locked. They wait separately, so as not to delay others. */
   #locked: Entry[] = [];
