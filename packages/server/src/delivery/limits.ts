@@ -114,7 +114,7 @@ export const limitTable = {
   healthEveryMs: [
     1_000,
     'ms',
-    'In a larger batch, a webhook whose latest result is the same is reported this often.',
+    'With a larger batch, a webhook with an unchanged result is reported at most this often.',
   ],
   tallyEveryMs: [
     8_000,
@@ -131,7 +131,7 @@ export const limitTable = {
   releaseDeliveries: [20_000, 'deliveries', 'As many as one statement releases within its time limit.'],
   releaseDeliveriesMin: [200, 'deliveries', 'As many as even a slow database releases within that time.'],
   trustMs: [1_000, 'ms', 'How long the old state of a changed webhook may still be used.'],
-  refreshMs: [500, 'ms', 'The age at which what is known about a webhook in use is read again.'],
+  refreshMs: [500, 'ms', 'A node reads a webhook in use again when what it knows about it is this old.'],
   refreshEveryMs: [250, 'ms', 'How often a node looks for webhooks that have to be read again.'],
   forgetMs: [300_000, 'ms', 'A webhook unused for this long is forgotten.'],
   // Waits and shutdown

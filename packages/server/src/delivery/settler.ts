@@ -284,5 +284,3 @@ function needsLock({ settlement, gone }: Entry, webhooks: ReadonlySet<string>): 
 function webhooksOf(entries: readonly Entry[]): ReadonlySet<string> {
   return new Set(entries.map(({ settlement }) => settlement.delivery.webhook_id));
 }
-
-/** Returns whether an entry gets a batch of its own. */

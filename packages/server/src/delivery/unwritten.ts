@@ -90,7 +90,7 @@ export class Unwritten {
     return apart;
   }
 
-  /** Lets the entries that wait for a lock be written again. */
+  /** Returns the entries that wait for a lock to the queue, so that the next batches try to write them. */
   retryLocked(): void {
     this.#entries.push(...this.#locked.splice(0));
   }
@@ -101,6 +101,7 @@ export class Unwritten {
   }
 }
 
+/** Returns whether an entry gets a batch of its own. */
 function isAlone({ gone, refusals = 0 }: Entry): boolean {
   return gone !== undefined || refusals > 1;
 }
