@@ -127,8 +127,9 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
       if (!prefersHtml(request.headers.accept ?? ''))
         throw new Problem('not_found', 'Nothing exists at this path.');
     }
-    // Every other path is a view of the console, which the script of the page renders. So is this one for someone who
-    // opened it: an address that was copied out of a sentence ends with its full stop.
+    // Every other path is a view of the console, which the page's script renders. A path that looks like a missing file
+    // is one, too, if a browser opens it as a page: an address copied from the end of a sentence can include the full
+    // stop, which looks like a file extension.
     return (file ?? files.get('index.html')!).send(request, reply);
   };
   const route = { config: open, ...encodedRoute };

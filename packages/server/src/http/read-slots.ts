@@ -16,7 +16,7 @@ declare module 'fastify' {
 export interface ReadLimits {
   /** How many reads may be in progress at once. */
   reads: number;
-  /** How many of them may be of the same organization. */
+  /** How many of them may belong to the same organization. */
   readsEach: number;
   /** How many tails may read at once. */
   tails: number;

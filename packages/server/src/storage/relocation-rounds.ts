@@ -5,8 +5,8 @@ import { type CopiedTable, copyRows, type RowCondition, useCopySettings } from '
 
 /**
  * How far the copying of an organization has progressed. A round copies what has changed since the previous round. A
- * row can only have changed if it is a delivery that was pending then, or if its time is later than the start of that
- * round.
+ * row can only have changed if it is a delivery that was pending when that round started, if its time is later than the
+ * start of that round, or if it has recent counts of deliveries (see `countedSince`).
  */
 export interface Progress {
   /** The start of the last complete round. All transactions that began earlier had ended before it read anything. */

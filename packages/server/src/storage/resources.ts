@@ -19,7 +19,7 @@ export interface ResourceMove {
   counter: string | undefined;
 }
 
-/** A moved resource. `after` is missing if its status does not allow the move. */
+/** A resource before and after a move. `after` is missing if the status does not allow the move. */
 export interface MovedResource {
   before: StoredResource;
   after?: StoredResource;

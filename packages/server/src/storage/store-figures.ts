@@ -31,7 +31,7 @@ const countedMax = 5_000;
 /** Reads all figures in one transaction. */
 export function readStoreFigures(database: Database): Promise<StoreFigures> {
   return database.transaction(async (client) => {
-    // A plan that was made when the tables were empty would keep scanning all of them.
+    // A plan made while the tables were empty would keep scanning them completely.
     await avoidScans(client);
     const { rows: waiting } = await client.query<Omit<StoreFigures, 'partitions'>>({
       name: 'store figures',
