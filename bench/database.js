@@ -7,7 +7,7 @@ import {
   openCluster,
   startServer,
   stopServer,
-} from '../packages/server/dist/storage/embedded/cluster.js';
+} from '../packages/server/dist/embedded/cluster.js';
 import { cpuMsOfFamily } from './cpu.js';
 
 const name = 'posthorn';

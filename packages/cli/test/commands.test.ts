@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { verify } from '@posthorn/receiver';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { durationText } from '../../server/src/domain/duration.js';
-import { reverifyAfterMs } from '../../server/src/domain/webhook.js';
+import { durationText } from '../../server/src/values/duration.js';
+import { reverifyAfterMs } from '../../server/src/webhooks/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';
 import { posthorn, posthornOnFullDisk, program } from '../../server/test/support/process.js';

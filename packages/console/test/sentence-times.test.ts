@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { diagnose, type FailedAttempt } from '../../server/src/domain/diagnosis.js';
+import { diagnose, type FailedAttempt } from '../../server/src/outcomes/diagnosis.js';
 import { splitAtTimes } from '../src/sentence-times';
 
 const attempt: FailedAttempt = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judge, type Outcome } from '../../server/src/domain/delivery.js';
+import { judge, type Outcome } from '../../server/src/outcomes/outcome.js';
 import { createdSince, type Settings } from '../src/settings';
 
 const hourMs = 3_600_000;

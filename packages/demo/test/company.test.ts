@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { createCatalogue } from '../../server/src/domain/catalogue.js';
-import type { Lifecycle } from '../../server/src/domain/lifecycle.js';
-import { lifecycles } from '../../server/src/domain/lifecycles.js';
-import { createInputChecker } from '../../server/src/domain/resource-input.js';
-import { creationSchema, moveSchema } from '../../server/src/domain/resource-schema.js';
+import { createCatalogue } from '../../server/src/catalogue/catalogue.js';
+import type { Lifecycle } from '../../server/src/lifecycles/lifecycle.js';
+import { lifecycles } from '../../server/src/lifecycles/lifecycles.js';
+import { createInputChecker } from '../../server/src/lifecycles/resource-input.js';
+import { creationSchema, moveSchema } from '../../server/src/lifecycles/resource-schema.js';
 import { Company, type Step } from '../src/company.js';
 import { between, type Random, seededRandom } from '../src/random.js';
 import { type Routine, routines } from '../src/routines.js';

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createCatalogue } from '../../server/src/domain/catalogue.js';
+import { createCatalogue } from '../../server/src/catalogue/catalogue.js';
 import { dashboard, type Situation } from '../src/dashboard.js';
 import { Figures } from '../src/figures.js';
 import type { Paint } from '../src/line.js';

@@ -1,4 +1,4 @@
--- The schema as it exists in a database, for reference. Printed by test/storage/schema.test.ts; not applied.
+-- The schema as it exists in a database, for reference. Printed by test/postgres/schema.test.ts; not applied.
 
 create table posthorn.arrivals (
   organization_id text collate "C" not null,

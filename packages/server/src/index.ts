@@ -1,5 +1,7 @@
-export type { AddedEventType, EventOf, EventTypeName, NewEventOf, PayloadOf } from './domain/catalogue.js';
-export type { NewEvent } from './domain/event.js';
+export type { AddedEventType, EventOf, EventTypeName, PayloadOf } from './catalogue/catalogue.js';
+export type { NewEvent, NewEventOf } from './events/event.js';
+export { InvalidEvents, type RecordEventsOptions, recordEvents } from './events/record-events.js';
+export type { RecordedEvent } from './events/recording-store.js';
 export type {
   CreationEvent,
   MoveEvent,
@@ -8,8 +10,7 @@ export type {
   ResourceCreation,
   ResourceMove,
   ResourceName,
-} from './domain/resource-types.js';
-export { InvalidEvents, type RecordEventsOptions, recordEvents } from './platform/record-events.js';
+} from './lifecycles/resource-types.js';
 export {
   createResource,
   InvalidResource,
@@ -17,5 +18,4 @@ export {
   moveResource,
   ResourceNotFound,
   readResource,
-} from './platform/resources.js';
-export type { RecordedEvent } from './storage/recording.js';
+} from './lifecycles/resources.js';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { problems } from '../src/domain/problem.js';
-import { relocationStates } from '../src/domain/relocation.js';
-import { webhookStatuses } from '../src/domain/webhook.js';
+import { relocationStates } from '../src/cells/relocation.js';
+import { problems } from '../src/values/problem.js';
+import { webhookStatuses } from '../src/webhooks/webhook.js';
 import {
   anchorsOf,
   localLinks,
@@ -51,7 +51,7 @@ describe('a lifecycle has the same statuses in the diagram, in SQL and in TypeSc
   test('of a delivery', () => {
     const states = statesDrawn('docs/architecture.md', '## Delivery statuses');
     expect(states).toEqual(statesOfTable('deliveries'));
-    expect(states).toEqual(statesOfType('storage/settlements.ts'));
+    expect(states).toEqual(statesOfType('engine/settlement-store.ts'));
   });
 
   test('of a relocation', () => {

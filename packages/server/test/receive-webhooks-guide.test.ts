@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, test } from 'vitest';
-import { verifySnippets } from '../src/http/verify-snippets.js';
+import { verifySnippets } from '../src/reference/verify-snippets.js';
 import { sharedService } from './support/service.js';
 import {
   buildGo,

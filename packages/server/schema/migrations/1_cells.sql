@@ -25,7 +25,7 @@ create table posthorn.relocations (
   move            text collate "C" not null,
   -- When the state became 'stopping'. Ascending reads end at this time: later events are read in the other cell.
   stopped_at      timestamptz,
-  -- How far the copying has progressed: see storage/relocation-rounds.ts.
+  -- How far the copying has progressed: see moving/round-store.ts.
   progress        jsonb not null default '{}'
 );
 

@@ -7,15 +7,15 @@ import {
   type Terminal,
   timeColumn,
 } from 'posthorn';
-import { auditEntryJson, earliestAuditMs, type StoredAuditEntry } from '../domain/audit.js';
-import { readAuditPage, readNewestAudit } from '../storage/audit.js';
+import { auditEntryJson, earliestAuditMs, type StoredAuditEntry } from '../audit/audit.js';
+import { readAuditPage, readNewestAudit } from '../audit/audit-store.js';
 import {
   type ChainFault,
   type ChainReport,
   readAuditedOrganizations,
   verifyChain,
-} from '../storage/audit-chain.js';
-import type { Database } from '../storage/database.js';
+} from '../audit/chain-store.js';
+import type { Database } from '../postgres/database.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
 import { rangeOf } from './range-option.js';

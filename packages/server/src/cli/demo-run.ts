@@ -14,13 +14,13 @@ import {
 } from '@posthorn/demo';
 import { type Logger, pino } from 'pino';
 import { CommandFailure, shellWord, UsageError } from 'posthorn';
-import { type Config, settings } from '../config.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
-import { createAddressPolicy } from '../domain/address.js';
-import { parseDurationMs } from '../domain/duration.js';
-import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
-import { unknownSettings } from '../unknown-settings.js';
+import { type Config, settings } from '../settings/config.js';
+import { platformToken } from '../settings/keys.js';
+import { unknownSettings } from '../settings/unknown-settings.js';
+import { createAddressPolicy } from '../values/address.js';
+import { parseDurationMs } from '../values/duration.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from './demo-data.js';
 import { useHeapSparingly } from './heap.js';
 import type { OperatorContext } from './operator.js';
 

@@ -1,25 +1,25 @@
 import { resolve } from 'node:path';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
-import type { Config } from '../config.js';
-import { createAddressPolicy } from '../domain/address.js';
-import { openSecretBox } from '../keys.js';
-import { connectionsOf, requestConnections } from '../membership.js';
-import { Database } from '../storage/database.js';
+import { type Cell, readCell } from '../cells/relocation-store.js';
+import { EmbeddedUnavailable } from '../embedded/binaries.js';
+import { hasDatabase } from '../embedded/cluster.js';
+import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
+import { connectionsOf, requestConnections } from '../operations/membership.js';
+import { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
   encodingRemedy,
   readDatabaseFacts,
   readSealedSecret,
-} from '../storage/database-checks.js';
-import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
-import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
-import { hasDatabase } from '../storage/embedded/cluster.js';
-import { type EmbeddedDatabase, openEmbedded } from '../storage/embedded/embedded.js';
-import { compareSchema } from '../storage/migrate.js';
-import { locksOf } from '../storage/partitions.js';
-import { type Cell, readCell } from '../storage/relocations.js';
-import { countSecretsWithout } from '../storage/webhook-secrets.js';
-import { unknownSettings } from '../unknown-settings.js';
+} from '../postgres/database-checks.js';
+import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
+import { compareSchema } from '../postgres/migrate.js';
+import { locksOf } from '../postgres/partitions.js';
+import type { Config } from '../settings/config.js';
+import { openSecretBox } from '../settings/keys.js';
+import { unknownSettings } from '../settings/unknown-settings.js';
+import { createAddressPolicy } from '../values/address.js';
+import { countSecretsWithout } from '../webhooks/secret-store.js';
 import { connectAdvice } from './connect-advice.js';
 import {
   checkDirectory,

@@ -1,8 +1,8 @@
 import { CommandFailure } from 'posthorn';
-import { relocationProblem } from '../domain/relocation.js';
-import type { Database } from '../storage/database.js';
-import { type Refusal, refusalOf } from '../storage/database-errors.js';
-import { readRelocation } from '../storage/relocations.js';
+import { relocationProblem } from '../cells/relocation.js';
+import { readRelocation } from '../cells/relocation-store.js';
+import type { Database } from '../postgres/database.js';
+import { type Refusal, refusalOf } from '../postgres/database-errors.js';
 
 /** Fails with one line if a command reads the data of an organization that lives in another cell. */
 export async function requireHere(database: Database, organizationId: string): Promise<void> {

@@ -18,14 +18,14 @@ import {
   timeColumn,
   untilStopped,
 } from 'posthorn';
-import type { Config } from '../config.js';
-import { durationText } from '../domain/duration.js';
-import { earliestReadableMs, eventJson, type StoredEvent } from '../domain/event.js';
-import { idTimeMs } from '../domain/identifier.js';
-import type { Order, Position } from '../domain/page.js';
-import type { Database } from '../storage/database.js';
-import { endOfStream, readEventPage } from '../storage/event-page.js';
-import { type EventFilter, readEvent, readNewestEventIds } from '../storage/events.js';
+import { earliestReadableMs, eventJson, type StoredEvent } from '../events/event.js';
+import { endOfStream, readEventPage } from '../events/event-page-store.js';
+import { type EventFilter, readEvent, readNewestEventIds } from '../events/event-store.js';
+import type { Database } from '../postgres/database.js';
+import type { Config } from '../settings/config.js';
+import type { Order, Position } from '../values/cursor.js';
+import { durationText } from '../values/duration.js';
+import { idTimeMs } from '../values/identifier.js';
 import { requireHere } from './elsewhere.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';

@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { needsDirectory } from '../keys.js';
+import { needsDirectory } from '../settings/keys.js';
 
 /** What to do about webhooks whose secrets no key decrypts. */
 export const restoreKey =

@@ -1,6 +1,6 @@
 import { type Options, UsageError } from 'posthorn';
-import { identifierPattern } from '../domain/identifier.js';
-import { patternInWords } from '../domain/pattern.js';
+import { identifierPattern } from '../values/identifier.js';
+import { patternInWords } from '../values/pattern.js';
 
 /** Returns the organization from the options. A malformed ID is a usage error, not an empty list. */
 export function organizationOf({ organization }: Options): string | undefined {

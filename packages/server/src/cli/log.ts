@@ -2,7 +2,7 @@ import { stdout } from 'node:process';
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { Terminal } from 'posthorn';
-import type { Config } from '../config.js';
+import type { Config } from '../settings/config.js';
 
 /** Creates the log of a service. With several processes, each line has the number of its process. */
 export function createLogger(config: Config, terminal: Terminal, process?: number): Logger {

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { json } from 'posthorn';
-import type { BlockingSession } from '../storage/blocking-session.js';
-import { Database } from '../storage/database.js';
-import { openEmbedded } from '../storage/embedded/embedded.js';
-import { migrate } from '../storage/migrate.js';
+import { openEmbedded } from '../embedded/embedded.js';
+import type { BlockingSession } from '../postgres/blocking-session.js';
+import { Database } from '../postgres/database.js';
+import { migrate } from '../postgres/migrate.js';
 import type { OperatorCommand } from './operator.js';
 
 export const migrateCommand: OperatorCommand = {

@@ -1,7 +1,6 @@
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
-import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
-import { DataDirectoryUnusable } from '../keys.js';
-import { ProcessesFailed } from '../processes/failure.js';
+import { EmbeddedUnavailable } from '../embedded/binaries.js';
+import { DataDirectoryInUse } from '../embedded/embedded.js';
 import {
   isConnectFailure,
   isForbidden,
@@ -10,10 +9,11 @@ import {
   isTransient,
   isUnreachable,
   reasonOf,
-} from '../storage/database-errors.js';
-import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
-import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
-import { IncompatibleDatabase, MigrationFailed } from '../storage/migrate.js';
+} from '../postgres/database-errors.js';
+import { IncompatibleDatabase, MigrationFailed } from '../postgres/migrate.js';
+import { ProcessesFailed } from '../processes/failure.js';
+import { type Config, ConfigError, readConfig, type SettingName, settings } from '../settings/config.js';
+import { DataDirectoryUnusable } from '../settings/keys.js';
 import { connectAdvice } from './connect-advice.js';
 import { tooSlow } from './finding.js';
 

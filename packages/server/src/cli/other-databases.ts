@@ -1,7 +1,7 @@
-import type { Config } from '../config.js';
-import { Database } from '../storage/database.js';
-import { readDatabaseIdentity } from '../storage/database-checks.js';
-import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../storage/database-errors.js';
+import { Database } from '../postgres/database.js';
+import { readDatabaseIdentity } from '../postgres/database-checks.js';
+import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
+import type { Config } from '../settings/config.js';
 import { connectAdvice } from './connect-advice.js';
 import { type Finding, fine, problem, slow } from './finding.js';
 

@@ -1,5 +1,5 @@
 import { instantOf, type Options, UsageError } from 'posthorn';
-import { parseInstantMs } from '../domain/instant.js';
+import { parseInstantMs } from '../values/instant.js';
 
 /** Returns the requested time range, cut off at the retention limit. */
 export function rangeOf(options: Options, earliestMs: number): { fromMs: number; toMs: number | undefined } {

@@ -1,8 +1,8 @@
 import { CommandFailure } from 'posthorn';
-import type { Config } from '../config.js';
 import { Member } from '../processes/member.js';
 import type { Figures, Start } from '../processes/messages.js';
 import { startService } from '../service.js';
+import type { Config } from '../settings/config.js';
 import { useHeapSparingly } from './heap.js';
 import { createLogger } from './log.js';
 import { failureOf, type OperatorContext } from './operator.js';

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Logger } from 'pino';
-import { unknownSettings } from '../unknown-settings.js';
+import { unknownSettings } from '../settings/unknown-settings.js';
 import { useHeapSparingly } from './heap.js';
 import { createLogger } from './log.js';
 import type { OperatorCommand } from './operator.js';

@@ -1,8 +1,13 @@
 import { type Column, json, shortTime, type Terminal, timeColumn } from 'posthorn';
-import type { Config } from '../config.js';
-import { durationText } from '../domain/duration.js';
-import { openSecretBox } from '../keys.js';
-import { type FailingWebhook, type Overview, type Partitions, readOverview } from '../storage/overview.js';
+import {
+  type FailingWebhook,
+  type Overview,
+  type Partitions,
+  readOverview,
+} from '../operations/overview-store.js';
+import type { Config } from '../settings/config.js';
+import { openSecretBox } from '../settings/keys.js';
+import { durationText } from '../values/duration.js';
 import { restoreKey, webhooksText } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';

@@ -8,8 +8,7 @@ import {
   type Options,
   UsageError,
 } from 'posthorn';
-import { parseDurationMs } from '../domain/duration.js';
-import { identifierPattern, kindPattern } from '../domain/identifier.js';
+import { createToken, revokeToken } from '../access/audited-tokens.js';
 import {
   defaultLifetimeMs,
   defaultScopes,
@@ -20,12 +19,13 @@ import {
   scopes,
   type Token,
   tokenHash,
-} from '../domain/token.js';
-import { operatorOrigin } from '../operator.js';
-import { createToken, revokeToken } from '../storage/audited-tokens.js';
-import type { Database } from '../storage/database.js';
-import { readCell } from '../storage/relocations.js';
-import { listTokenPage } from '../storage/tokens.js';
+} from '../access/token.js';
+import { listTokenPage } from '../access/token-store.js';
+import { operatorOrigin } from '../audit/operator.js';
+import { readCell } from '../cells/relocation-store.js';
+import type { Database } from '../postgres/database.js';
+import { parseDurationMs } from '../values/duration.js';
+import { identifierPattern, kindPattern } from '../values/identifier.js';
 import { requireHere, writtenHere } from './elsewhere.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';

@@ -1,7 +1,7 @@
 import { shellWord, type Terminal } from 'posthorn';
-import type { Config } from '../config.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
-import type { Database } from '../storage/database.js';
+import type { Database } from '../postgres/database.js';
+import type { Config } from '../settings/config.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from './demo-data.js';
 
 export interface Welcoming {
   publicUrl: string | undefined;

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { CommandFailure } from 'posthorn';
-import type { Config } from '../config.js';
-import { Database } from '../storage/database.js';
-import { hasDatabase } from '../storage/embedded/cluster.js';
-import { openEmbedded } from '../storage/embedded/embedded.js';
-import { isMigrated, migrate } from '../storage/migrate.js';
+import { hasDatabase } from '../embedded/cluster.js';
+import { openEmbedded } from '../embedded/embedded.js';
+import { Database } from '../postgres/database.js';
+import { isMigrated, migrate } from '../postgres/migrate.js';
+import type { Config } from '../settings/config.js';
 
 /**
  * Runs `work` on the database, whether or not the service is running. Starts the embedded database if it is not

@@ -1,5 +1,5 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import type { DatabaseTarget } from '../storage/database.js';
+import type { DatabaseTarget } from '../postgres/database.js';
 import type { Count } from '../web/minute-windows.js';
 
 /** The metrics of one process, as values. */

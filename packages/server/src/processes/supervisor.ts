@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Logger } from 'pino';
-import type { DatabaseTarget } from '../storage/database.js';
+import type { DatabaseTarget } from '../postgres/database.js';
 import { Child, type Ending } from './child.js';
 import { remedyFor, shortLivesMax } from './crashes.js';
 import { ProcessesFailed } from './failure.js';

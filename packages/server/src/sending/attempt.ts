@@ -1,10 +1,29 @@
-import { sign } from '@posthorn/receiver';
-import type { Outcome, Withheld } from '../domain/delivery.js';
-import { addEventHeaders, type Message } from '../domain/message-headers.js';
-import type { TraceSpan } from '../domain/trace.js';
-import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import type { Target } from './target.js';
+import { type SigningKey, sign } from '@posthorn/receiver';
+import type { LeasedDelivery } from '../events/leased-delivery.js';
+import type { TraceSpan } from '../events/trace.js';
+import type { Outcome, Withheld } from '../outcomes/outcome.js';
+import { addEventHeaders, type Message } from './message-headers.js';
 import type { Transport } from './transport.js';
+
+/** Where the requests for a webhook go, and how they are signed. */
+export interface Target {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+  url: URL;
+  /** The URL as it is stored for the webhook. Parsing can change it. */
+  givenUrl: string;
+  /** The parts of the URL, computed once, because the getters of `URL` create a new string each time. */
+  origin: string;
+  path: string;
+  /** The headers of every request, including the webhook's custom headers, as alternating names and values. */
+  headers: readonly string[];
+  /** Maximum requests per second. */
+  rateLimit: number | undefined;
+  key: SigningKey;
+  /** The previous secret, during its grace period. */
+  previous: { key: SigningKey; untilMs: number } | undefined;
+}
 
 export interface Sender {
   transport: Transport;

@@ -6,7 +6,7 @@ import {
   parseRetryAfterMs,
   type RawHeaders,
   type Withheld,
-} from '../domain/delivery.js';
+} from '../outcomes/outcome.js';
 import type { ConnectionRequest } from './connection.js';
 import { attemptError, connectTimeout, failureDetail, isOutOfResources, tlsTimeout } from './failure.js';
 

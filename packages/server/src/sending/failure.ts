@@ -1,4 +1,4 @@
-import type { AttemptError, FailureDetail } from '../domain/delivery.js';
+import type { AttemptError, FailureDetail } from '../outcomes/outcome.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
 /** Error codes for problems on this machine, not at the receiver. */

@@ -3,7 +3,7 @@ import { isIP, type Socket } from 'node:net';
 import { devNull } from 'node:os';
 import { TLSSocket } from 'node:tls';
 import { buildConnector, errors } from 'undici';
-import type { AddressPolicy, AddressVerdict } from '../domain/address.js';
+import type { AddressPolicy, AddressVerdict } from '../values/address.js';
 import { type Addresses, createResolver, type ResolveName } from './resolver.js';
 
 export interface GuardOptions {

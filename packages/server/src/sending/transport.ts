@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
-import type { AddressPolicy } from '../domain/address.js';
-import type { Outcome, Withheld } from '../domain/delivery.js';
+import type { Outcome, Withheld } from '../outcomes/outcome.js';
+import type { AddressPolicy } from '../values/address.js';
 import { Connection } from './connection.js';
 import { Exchange } from './exchange.js';
 import { createGuardedConnector, type GuardOptions } from './guard.js';

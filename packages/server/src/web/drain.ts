@@ -1,7 +1,7 @@
 import { Server, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { Problem } from '../domain/problem.js';
 import { within } from '../signals/within.js';
+import { Problem } from '../values/problem.js';
 
 declare module 'fastify' {
   interface FastifyInstance {

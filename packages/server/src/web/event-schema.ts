@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { identifierPattern, kindPattern } from '../values/identifier.js';
 
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -7,6 +8,16 @@ export const ReferenceSchema = (description: string, sample: { type: string; id:
   Type.Object(
     { type: Type.String({ description: 'Type.' }), id: Type.String({ description: 'ID.' }) },
     { title: 'Reference', description, examples: [sample] },
+  );
+
+/** Returns the schema of an actor or a subject in a request. */
+export const ReferenceInput = (description: string, example: { type: string; id: string }) =>
+  Type.Object(
+    {
+      type: Type.String({ pattern: kindPattern, description: 'Type, such as `user` or `invoice`.' }),
+      id: Type.String({ pattern: identifierPattern.resource, description: 'ID.' }),
+    },
+    { title: 'ReferenceInput', additionalProperties: false, description, examples: [example] },
   );
 
 export const EventSchema = Type.Object(

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { Problem } from '../domain/problem.js';
+import { Problem } from '../values/problem.js';
 
 const status = (value: string) =>
   Type.Object({ status: Type.Literal(value, { description: 'The check passed.' }) });

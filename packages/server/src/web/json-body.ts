@@ -1,4 +1,4 @@
-import { Problem } from '../domain/problem.js';
+import { Problem } from '../values/problem.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** An unexpected token in a longer text is not located, because that takes several passes. */

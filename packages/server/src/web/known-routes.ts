@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Problem } from '../domain/problem.js';
+import { Problem } from '../values/problem.js';
 
 /** Returns where to send a request that has no route on this listener, or undefined if that is unknown. */
 export type Elsewhere = (method: string, path: string) => string | undefined;

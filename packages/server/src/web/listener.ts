@@ -8,9 +8,8 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import type { Cidr } from '../domain/address.js';
-import { Problem } from '../domain/problem.js';
-import { sourceAddress } from '../domain/source-address.js';
+import type { Cidr } from '../values/address.js';
+import { Problem } from '../values/problem.js';
 import { installCompression } from './compression.js';
 import { drainOnClose } from './drain.js';
 import { inTurn } from './in-turn.js';
@@ -19,6 +18,7 @@ import { type Elsewhere, knownRoutes } from './known-routes.js';
 import { MalformedHttp } from './malformed-http.js';
 import { problemOf, sendProblem } from './problems.js';
 import { parseQueryString } from './query.js';
+import { sourceAddress } from './source-address.js';
 import { installValidation } from './validation.js';
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Problem } from '../domain/problem.js';
+import { Problem } from '../values/problem.js';
 import { problemBody } from './problems.js';
 
 /** Responds to input that is not HTTP with an error in the usual format, then closes the connection. */

@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { decodeCursor, type Position } from '../domain/page.js';
-import type { InputFault } from '../domain/problem.js';
+import { decodeCursor, type Position } from '../values/cursor.js';
+import type { InputFault } from '../values/problem.js';
 
 export const PageMeta = Type.Object(
   {

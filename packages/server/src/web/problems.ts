@@ -1,14 +1,14 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { Problem, problems } from '../domain/problem.js';
-import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
-import { SecretNotDecrypted } from '../domain/secret-box.js';
+import { organizationElsewhere, organizationMoving } from '../cells/relocation.js';
 import {
   isCanceled,
   isConnectFailure,
   isLockTimeout,
   isUnreachable,
   refusalOf,
-} from '../storage/database-errors.js';
+} from '../postgres/database-errors.js';
+import { Problem, problems } from '../values/problem.js';
+import { SecretNotDecrypted } from '../values/secret-box.js';
 import { linger } from './linger.js';
 
 /** Occurs in the context of a lock timeout if the other transaction has used the same idempotency key. */

@@ -2,8 +2,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
-import { faultsFromAjv, knownFirst } from '../domain/fault.js';
-import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
+import { faultsFromAjv, knownFirst } from '../values/fault.js';
+import { type InputFault, inputProblem, Problem } from '../values/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
 /** Checks what schemas cannot express. It must handle values that the schemas refused. */

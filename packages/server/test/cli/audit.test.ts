@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { writeAudit } from '../../src/storage/audit.js';
+import { writeAudit } from '../../src/audit/audit-store.js';
 import { auditEntry, auditRows, tamper } from '../support/audit.js';
 import { command } from '../support/command.js';
 import { freshDatabase } from '../support/database.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Database } from '../../src/storage/database.js';
+import { Database } from '../../src/postgres/database.js';
 import { createListener } from '../../src/web/listener.js';
 import { afterFile } from '../support/cleanup.js';
 import { type ApiResponse, event, sendRequest } from '../support/client.js';

@@ -1,8 +1,8 @@
-import { Lane } from '../../src/delivery/lane.js';
-import type { Turn } from '../../src/delivery/lanes.js';
-import { limits } from '../../src/delivery/limits.js';
-import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
-import type { Room } from '../../src/storage/room.js';
+import { Lane } from '../../src/engine/lane.js';
+import type { Turn } from '../../src/engine/lanes.js';
+import { limits } from '../../src/engine/limits.js';
+import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
+import type { Room } from '../../src/events/room.js';
 import type { Scheduler } from './node.js';
 
 /** One queue for all webhooks, first in, first out, with `slots` requests in flight: no turns, no windows, no pace. */

@@ -1,6 +1,6 @@
-import { limits } from '../../src/delivery/limits.js';
-import { isDelivered, type Outcome } from '../../src/domain/delivery.js';
-import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import { limits } from '../../src/engine/limits.js';
+import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
+import { isDelivered, type Outcome } from '../../src/outcomes/outcome.js';
 import type { SimulatedWebhook, StoredDelivery } from './store.js';
 
 /** A promise that the policy broke. */

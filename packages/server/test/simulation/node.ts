@@ -1,8 +1,8 @@
-import type { Lanes, Turn } from '../../src/delivery/lanes.js';
-import { limits } from '../../src/delivery/limits.js';
-import { isDelivered, type judge, type Outcome } from '../../src/domain/delivery.js';
-import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
-import { noRoom } from '../../src/storage/room.js';
+import type { Lanes, Turn } from '../../src/engine/lanes.js';
+import { limits } from '../../src/engine/limits.js';
+import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
+import { noRoom } from '../../src/events/room.js';
+import { isDelivered, type judge, type Outcome } from '../../src/outcomes/outcome.js';
 import type { Checker } from './checker.js';
 import type { VirtualClock } from './clock.js';
 import type { Random } from './random.js';

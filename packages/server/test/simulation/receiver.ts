@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/domain/delivery.js';
+import type { Outcome } from '../../src/outcomes/outcome.js';
 import type { Random } from './random.js';
 
 /** How a simulated receiver behaves, apart from its outages. */

@@ -1,9 +1,9 @@
 import Denque from 'denque';
-import type { Verdict } from '../../src/domain/delivery.js';
-import type { Claimed } from '../../src/storage/claims.js';
-import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
-import type { Matched } from '../../src/storage/recording.js';
-import type { Room } from '../../src/storage/room.js';
+import type { Claimed } from '../../src/engine/claim-store.js';
+import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
+import type { Matched } from '../../src/events/recording-store.js';
+import type { Room } from '../../src/events/room.js';
+import type { Verdict } from '../../src/outcomes/outcome.js';
 import { Timeline } from './timeline.js';
 
 export interface SimulatedWebhook {

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import type { NewAuditEntry } from '../../src/domain/audit.js';
-import type { Queryable } from '../../src/storage/database.js';
+import type { NewAuditEntry } from '../../src/audit/audit.js';
+import type { Queryable } from '../../src/postgres/database.js';
 
 /** An entry that is in order; fields given replace the usual ones. */
 export function auditEntry(fields: Partial<NewAuditEntry> = {}): NewAuditEntry {

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { type Dispatcher, request } from 'undici';
-import type { NewEvent } from '../../src/domain/event.js';
-import { batchOf, type NewBatch } from '../../src/storage/recording.js';
+import type { NewEvent } from '../../src/events/event.js';
+import { batchOf, type NewBatch } from '../../src/events/recording-store.js';
 import { platformToken, type TestService } from './service.js';
 
 export interface ApiResponse {

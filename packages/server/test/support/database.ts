@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { Database } from '../../src/storage/database.js';
+import { Database } from '../../src/postgres/database.js';
 import { afterFile } from './cleanup.js';
 import { nameOf, type Templates, urlOf } from './postgres.js';
 

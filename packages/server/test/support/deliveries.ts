@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ClaimBounds, type Claimed, claim } from '../../src/storage/claims.js';
-import type { Queryable } from '../../src/storage/database.js';
-import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
-import { registerNode, releaseLeases, retireNodes } from '../../src/storage/nodes.js';
-import { type RecordedBatch, recordBatch } from '../../src/storage/recording.js';
-import type { Room } from '../../src/storage/room.js';
-import { countSettled, type Settlement, settle } from '../../src/storage/settlements.js';
+import { registerNode, releaseLeases, retireNodes } from '../../src/cells/node-store.js';
+import { type ClaimBounds, type Claimed, claim } from '../../src/engine/claim-store.js';
+import { countSettled, type Settlement, settle } from '../../src/engine/settlement-store.js';
+import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
+import { type RecordedBatch, recordBatch } from '../../src/events/recording-store.js';
+import type { Room } from '../../src/events/room.js';
+import type { Queryable } from '../../src/postgres/database.js';
 import { afterFile } from './cleanup.js';
 import { batch, event } from './client.js';
 import { freshDatabase, type TestDatabase } from './database.js';

@@ -1,4 +1,4 @@
-import { createCatalogue, type EventType } from '../../src/domain/catalogue.js';
+import { createCatalogue, type EventType } from '../../src/catalogue/catalogue.js';
 import type { Schema } from '../../src/web/api-document.js';
 
 /**

@@ -1,4 +1,4 @@
-import { createCatalogue, type EventType } from '../../src/domain/catalogue.js';
+import { createCatalogue, type EventType } from '../../src/catalogue/catalogue.js';
 import { table } from '../../src/web/markdown.js';
 import { type FieldSchema, fieldsOf, limits, typeText } from './schema-words.js';
 

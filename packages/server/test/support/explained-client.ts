@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import type { Queryable } from '../../src/storage/database.js';
+import type { Queryable } from '../../src/postgres/database.js';
 
 interface PlanNode {
   'Actual Rows': number;

@@ -1,9 +1,9 @@
 import type { TObject, TSchema } from 'typebox';
-import { type Lifecycle, statusesOf, transitionsOf } from '../../src/domain/lifecycle.js';
-import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
-import { lifecycles } from '../../src/domain/lifecycles.js';
-import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ResourceName } from '../../src/index.js';
+import { type Lifecycle, statusesOf, transitionsOf } from '../../src/lifecycles/lifecycle.js';
+import { shortestPathTo } from '../../src/lifecycles/lifecycle-sample.js';
+import { lifecycles } from '../../src/lifecycles/lifecycles.js';
+import { creationSchema, moveSchema } from '../../src/lifecycles/resource-schema.js';
 import { type ApiResponse, sendRequest } from './client.js';
 import { deliveriesOf } from './deliveries.js';
 import { platformToken, type TestService } from './service.js';

@@ -1,6 +1,6 @@
-import { type Attribute, type Lifecycle, type Move, transitionsOf } from '../../src/domain/lifecycle.js';
-import { lifecycles } from '../../src/domain/lifecycles.js';
-import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
+import { type Attribute, type Lifecycle, type Move, transitionsOf } from '../../src/lifecycles/lifecycle.js';
+import { lifecycles } from '../../src/lifecycles/lifecycles.js';
+import { creationSchema, moveSchema } from '../../src/lifecycles/resource-schema.js';
 import type { Schema } from '../../src/web/api-document.js';
 import { table } from '../../src/web/markdown.js';
 import { typeText } from './schema-words.js';

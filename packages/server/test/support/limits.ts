@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { limits } from '../../src/delivery/limits.js';
-import { databaseLimits } from '../../src/storage/database.js';
+import { limits } from '../../src/engine/limits.js';
+import { databaseLimits } from '../../src/postgres/database.js';
 import { endSharedService } from './service.js';
 
 /** Sets limits of the engine for the calling test. */

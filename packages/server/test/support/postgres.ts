@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { Database, type DatabaseTarget } from '../../src/storage/database.js';
-import { findBinaries } from '../../src/storage/embedded/binaries.js';
-import { openCluster, stopServer } from '../../src/storage/embedded/cluster.js';
-import { openEmbedded } from '../../src/storage/embedded/embedded.js';
-import { findPostmaster } from '../../src/storage/embedded/postmaster.js';
-import { migrate } from '../../src/storage/migrate.js';
-import { makePartitionsAhead } from '../../src/storage/partitions.js';
+import { findBinaries } from '../../src/embedded/binaries.js';
+import { openCluster, stopServer } from '../../src/embedded/cluster.js';
+import { openEmbedded } from '../../src/embedded/embedded.js';
+import { findPostmaster } from '../../src/embedded/postmaster.js';
+import { Database, type DatabaseTarget } from '../../src/postgres/database.js';
+import { migrate } from '../../src/postgres/migrate.js';
+import { makePartitionsAhead } from '../../src/postgres/partitions.js';
 import { bundleProgram, compileProgram } from './bundled-program.js';
 
 declare module 'vitest' {

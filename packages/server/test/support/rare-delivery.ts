@@ -1,4 +1,4 @@
-import { newId } from '../../src/domain/identifier.js';
+import { newId } from '../../src/values/identifier.js';
 import type { TestService } from './service.js';
 import type { Tenant } from './tenant.js';
 

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../src/storage/recording.js';
+import type { RecordedEvent } from '../../src/events/recording-store.js';
 
 /** Anything that runs a statement: a client of `pg` or our own pool. */
 interface Runner {

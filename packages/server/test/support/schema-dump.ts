@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/storage/database.js';
+import type { Queryable } from '../../src/postgres/database.js';
 
 async function lines(database: Queryable, text: string): Promise<string[]> {
   const { rows } = await database.query<{ line: string }>({ text });
@@ -73,7 +73,7 @@ export async function dumpSchema(database: Queryable): Promise<string> {
    order by 1`,
   );
   const head =
-    '-- The schema as it exists in a database, for reference. Printed by test/storage/schema.test.ts; not applied.';
+    '-- The schema as it exists in a database, for reference. Printed by test/postgres/schema.test.ts; not applied.';
   const signatures = ['-- Functions. The text of each is in functions/.', ...functions].join('\n');
   return `${[head, ...tables, indexes.join('\n'), triggers.join('\n'), sequences.join('\n'), signatures].join('\n\n')}\n`;
 }

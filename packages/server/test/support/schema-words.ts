@@ -1,4 +1,4 @@
-import { patternInWords } from '../../src/domain/pattern.js';
+import { patternInWords } from '../../src/values/pattern.js';
 import type { Schema } from '../../src/web/api-document.js';
 
 /** A schema of the catalogue: they refer to nothing and merge nothing. */

@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { eventTailRoute, type TailOptions } from '../../src/http/event-tail.js';
-import { limitUnsentBytes, UnsentBytes } from '../../src/http/unsent-bytes.js';
+import { eventTailRoute, type TailOptions } from '../../src/events/tail-routes.js';
 import { Notifier } from '../../src/signals/notifier.js';
+import { limitUnsentBytes, UnsentBytes } from '../../src/web/unsent-bytes.js';
 import { appByOrganization } from './limited-app.js';
 import { openSocket } from './raw-http.js';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Token } from '../../src/domain/token.js';
+import type { Token } from '../../src/access/token.js';
 import { type ApiResponse, event, type RequestOptions, record, sendRequest } from './client.js';
 import { type Receiver, type Reply, startReceiver } from './receiver.js';
 import { makeToken, type TestService } from './service.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { buildConnector } from 'undici';
-import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
 import { type PostOptions, Transport, type TransportOptions } from '../../src/sending/transport.js';
+import { createAddressPolicy, parseCidrs } from '../../src/values/address.js';
 import { afterFile } from './cleanup.js';
 
 const loopback = parseCidrs('127.0.0.0/8');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Metrics } from '../../src/web/metrics.js';
+import { Metrics } from '../../src/operations/metrics.js';
 
 const responded = (httpStatus: number) =>
   ({

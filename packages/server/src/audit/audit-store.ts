@@ -1,0 +1,94 @@
+import type { Database, Queryable } from '../postgres/database.js';
+import { type Page, type PageFilter, pageOf, pageStatement } from '../postgres/keyset.js';
+import type { Order, Position } from '../values/cursor.js';
+import type { NewAuditEntry, StoredAuditEntry } from './audit.js';
+
+/**
+ * Appends entries in the transaction of `client`. Call it last: it locks the chain of each organization until the
+ * transaction ends.
+ */
+export async function writeAudit(client: Queryable, entries: readonly NewAuditEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await client.query({
+    name: 'write audit',
+    text: 'select posthorn.write_audit($1)',
+    values: [JSON.stringify(entries)],
+  });
+}
+
+const auditTable = {
+  name: 'audit_log',
+  columns: `id, organization_id, workspace_id, actor_type, actor_id, action, target_type, target_id,
+         request_id, source_address, changes, created_at`,
+  equalities: ['workspace_id', 'actor_id', 'action', 'target_id'],
+} as const;
+
+export type AuditFilter = PageFilter<(typeof auditTable.equalities)[number]>;
+
+/**
+ * Reads one page of an organization's audit log. Entries become visible in order, so an ascending reader that
+ * continues after its last entry misses none.
+ */
+export async function readAuditPage(
+  database: Queryable,
+  filter: AuditFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+): Promise<Page<StoredAuditEntry>> {
+  const statement = auditPageStatement(filter, order, after, limit + 1);
+  const page = pageOf((await database.query<StoredAuditEntry>(statement)).rows, limit);
+  if (order === 'desc') return page;
+  return { ...page, next: page.next ?? after ?? { atMs: 0, id: '' } };
+}
+
+export function auditPageStatement(
+  filter: AuditFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+) {
+  return pageStatement(auditTable, filter, order, after, limit);
+}
+
+/**
+ * Reads the newest entries across all organizations, for the operator: first the newest of each organization, then the
+ * newest among those.
+ */
+export async function readNewestAudit(
+  database: Database,
+  filter: Omit<AuditFilter, 'organization_id'>,
+  limit: number,
+): Promise<Page<StoredAuditEntry>> {
+  const statement = {
+    text: `
+  select entry.*
+    from posthorn.audit_chains c
+   cross join lateral (
+         select ${auditTable.columns}
+           from posthorn.audit_log l
+          where l.organization_id = c.organization_id and l.created_at >= $1
+            and ($2::timestamptz is null or l.created_at <= $2)
+            and ($3::text is null or l.workspace_id = $3)
+            and ($4::text is null or l.actor_id = $4)
+            and ($5::text is null or l.action = $5)
+            and ($6::text is null or l.target_id = $6)
+          order by l.created_at desc, l.id desc
+          limit $7) entry
+   where c.last_at >= $1
+   order by entry.created_at desc, entry.id desc
+   limit $7`,
+    values: [
+      new Date(filter.fromMs),
+      filter.toMs === undefined ? null : new Date(filter.toMs),
+      filter.workspace_id ?? null,
+      filter.actor_id ?? null,
+      filter.action ?? null,
+      filter.target_id ?? null,
+      limit + 1,
+    ],
+  };
+  // Without a time limit: there may be many organizations, and the operator can wait.
+  const { rows } = await database.transaction((client) => client.query<StoredAuditEntry>(statement), true);
+  return pageOf(rows, limit);
+}

@@ -1,0 +1,140 @@
+import { extname } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../values/problem.js';
+import { prefersHtml } from '../web/accept.js';
+import { encodedRoute, StaticContent } from '../web/static-content.js';
+import { type ConsoleFiles, hashedFolder } from './console-files.js';
+
+export interface PortalLogo {
+  bytes: Buffer;
+  type: 'image/svg+xml' | 'image/png';
+}
+
+export interface ConsoleOptions {
+  /** Undefined if the console is not built. */
+  files: ConsoleFiles | undefined;
+  version: string;
+  name: string | undefined;
+  accent: string | undefined;
+  logo: PortalLogo | undefined;
+  /** Origins whose pages may show the console in a frame. */
+  frameOrigins: readonly string[];
+  retentionMs: number;
+  retryScheduleMs: readonly number[];
+}
+
+const dayMs = 86_400_000;
+const notBuilt = 'The console has not been built. Run npm run build, then start the service again.\n';
+const open = { open: true, queryIsIgnored: true };
+
+/** Serves the console below `/console`, and redirects browsers there from `/`. */
+export function consoleRoutes(app: FastifyInstance, options: ConsoleOptions): void {
+  const guard = guardOf(options.frameOrigins);
+  indexRoute(app, options.version);
+  settingsRoute(app, options, guard);
+  logoRoute(app, options.logo);
+  filesRoutes(app, options.files, guard);
+}
+
+type Guard = (reply: FastifyReply) => FastifyReply;
+
+/** Allows only the console's own files to run, and only the configured origins to frame it. */
+function guardOf(frameOrigins: readonly string[]): Guard {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "manifest-src 'self'",
+    `frame-ancestors ${frameOrigins.length > 0 ? frameOrigins.join(' ') : "'none'"}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return (reply) => {
+    reply
+      .header('Content-Security-Policy', policy)
+      .header('Referrer-Policy', 'no-referrer')
+      .header('Cross-Origin-Opener-Policy', 'same-origin');
+    return frameOrigins.length > 0 ? reply : reply.header('X-Frame-Options', 'DENY');
+  };
+}
+
+function indexRoute(app: FastifyInstance, version: string): void {
+  const index = {
+    name: 'Posthorn',
+    version,
+    links: {
+      console: '/console',
+      reference: '/docs',
+      openapi: '/openapi.json',
+      events: '/v1/events',
+      event_types: '/v1/event-types',
+      webhooks: '/v1/webhooks',
+      deliveries: '/v1/deliveries',
+      stats: '/v1/stats',
+      audit_logs: '/v1/audit-logs',
+      token: '/v1/token',
+      health: '/healthz',
+      readiness: '/readyz',
+    },
+  };
+  app.get('/', { config: { open: true } }, async (request, reply) => {
+    reply.header('Vary', 'Accept');
+    return prefersHtml(request.headers.accept ?? '') ? reply.redirect('/console', 302) : index;
+  });
+}
+
+/** Serves what the page needs before anyone signs in. Browsers enforce the frame origins, so they are not included. */
+function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
+  const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
+  const settings = StaticContent.of(
+    'application/json; charset=utf-8',
+    JSON.stringify({
+      name,
+      accent,
+      logo: logo ? '/console/logo' : null,
+      version,
+      retention_days: Math.floor(retentionMs / dayMs),
+      retry_waits_ms: retryScheduleMs,
+    }),
+  );
+  app.get('/console/settings.json', { config: open, ...encodedRoute }, async (request, reply) =>
+    settings.send(request, guard(reply)),
+  );
+}
+
+function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
+  const image = logo && StaticContent.of(logo.type, logo.bytes);
+  app.get('/console/logo', { config: open, ...encodedRoute }, async (request, reply) => {
+    if (!image) throw new Problem('not_found', 'No logo is set.');
+    // Browsers treat an SVG that is opened directly as a page. This policy prevents it from running or loading
+    // anything.
+    reply.header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+    return image.send(request, reply);
+  });
+}
+
+function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guard: Guard): void {
+  const send = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
+    guard(reply);
+    if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
+    const file = files.get(path);
+    if (!file && (path.startsWith(hashedFolder) || extname(path) !== '')) {
+      reply.header('Vary', 'Accept');
+      // This build has no such file. If an older build had it, the error makes the open page reload itself.
+      if (!prefersHtml(request.headers.accept ?? ''))
+        throw new Problem('not_found', 'Nothing exists at this path.');
+    }
+    // Every other path is a view of the console, which the page's script renders. A path that looks like a missing file
+    // is one, too, if a browser opens it as a page: an address copied from the end of a sentence can include the full
+    // stop, which looks like a file extension.
+    return (file ?? files.get('index.html')!).send(request, reply);
+  };
+  const route = { config: open, ...encodedRoute };
+  app.get('/console', route, (request, reply) => send('index.html', request, reply));
+  app.get<{ Params: { '*': string } }>('/console/*', route, (request, reply) =>
+    send(request.params['*'] || 'index.html', request, reply),
+  );
+}

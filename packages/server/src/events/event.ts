@@ -1,0 +1,72 @@
+import type { EventTypeName, PayloadOf } from '../catalogue/catalogue.js';
+import type { Position } from '../values/cursor.js';
+import type { Reference } from '../values/identifier.js';
+
+/** An event as a producer records it. The service adds the ID and the time. */
+export interface NewEvent {
+  type: string;
+  organization_id: string;
+  workspace_id?: string | null;
+  actor: Reference;
+  subject: Reference;
+  payload: Record<string, unknown>;
+  idempotency_key?: string;
+}
+
+/** The types that producers can record. The service records `webhook.*` itself. */
+type ProducedTypeName = Exclude<EventTypeName, `webhook.${string}`>;
+
+/**
+ * An event of one of these types, as a producer records it. Payloads may have fields that the catalogue does not list.
+ */
+export type NewEventOf<T extends ProducedTypeName> = {
+  [Name in T]: NewEvent & { type: Name; payload: PayloadOf<Name> };
+}[T];
+
+/** An event as it is stored. The payload is JSON text, byte for byte as recorded. */
+export interface StoredEvent {
+  id: string;
+  type: string;
+  organization_id: string;
+  workspace_id: string | null;
+  actor_type: string;
+  actor_id: string;
+  subject_type: string;
+  subject_id: string;
+  payload: string;
+  created_at: Date;
+}
+
+/** Returns the earliest time, inclusive, from which events and deliveries can still be read. */
+export function earliestReadableMs(nowMs: number, retentionMs: number): number {
+  return nowMs - retentionMs;
+}
+
+/**
+ * Returns the event as the API shows it, as JSON text. The text is concatenated so that the payload stays unchanged.
+ */
+export function eventJson(event: StoredEvent): string {
+  const head = JSON.stringify({
+    id: event.id,
+    type: event.type,
+    organization_id: event.organization_id,
+    workspace_id: event.workspace_id,
+    actor: { type: event.actor_type, id: event.actor_id },
+    subject: { type: event.subject_type, id: event.subject_id },
+  });
+  return `${head.slice(0, -1)},"payload":${event.payload},"created_at":"${event.created_at.toISOString()}"}`;
+}
+
+const idStart = '{"id":"'.length;
+const timeLength = '2026-11-15T09:30:00.000Z'.length;
+
+/**
+ * Returns an event's position in the stream. Reads it from the JSON, which starts with the ID and ends with the time.
+ */
+export function eventJsonPosition(json: string): Position {
+  const timeEnd = json.length - '"}'.length;
+  return {
+    atMs: Date.parse(json.slice(timeEnd - timeLength, timeEnd)),
+    id: json.slice(idStart, json.indexOf('"', idStart)),
+  };
+}

@@ -1,0 +1,210 @@
+import { arrayText } from '../postgres/array-text.js';
+import type { Queryable } from '../postgres/database.js';
+import { jsonArray } from '../postgres/json-array.js';
+import { idTimeMs } from '../values/identifier.js';
+import type { NewEvent } from './event.js';
+import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
+import { noRoom, type Room, roomValues } from './room.js';
+
+export interface RecordedEvent {
+  id: string;
+  created_at: Date;
+}
+
+/** A webhook that got deliveries from a recording. */
+export interface Matched {
+  webhook_id: string;
+  /** The revision of the webhook that the recording saw. */
+  revision: number;
+  /** Whether some of its deliveries are waiting in the backlog because the node had no room for them. */
+  has_backlog: boolean;
+}
+
+export interface RecordedBatch {
+  /** One for each event, in order. */
+  events: readonly RecordedEvent[];
+  /** Deliveries that were handed to the node. */
+  leased: readonly LeasedDelivery[];
+  room: Room;
+  /** The webhooks that matched. Empty if `room` has no node. */
+  matched: readonly Matched[];
+  /** When the statement was sent, by `performance.now()`. What it read is at least as recent. */
+  askedAtMs: number;
+  /** The organizations of the events. */
+  organizations: ReadonlySet<string>;
+}
+
+/** Events to record. The text of each payload is stored unchanged. */
+export interface NewBatch {
+  events: readonly (Omit<NewEvent, 'payload'> & { undelivered?: boolean; traceparent?: string })[];
+  payloads: readonly string[];
+}
+
+export function batchOf(events: readonly (NewEvent & { undelivered?: boolean })[]): NewBatch {
+  return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
+}
+
+/** Returns whether any of the events has an idempotency key. */
+export function isKeyed({ events }: NewBatch): boolean {
+  return events.some((event) => event.idempotency_key !== undefined);
+}
+
+/**
+ * `id` is the head: what all identifiers of the recording share after their prefix. The number of the n-th event is
+ * `base` plus n.
+ */
+interface RecordingRow {
+  id: string;
+  created_at: Date;
+  base: number | string;
+}
+
+/** An event that was already recorded with the same idempotency key. */
+interface KnownRow {
+  ordinal: number | string;
+  id: string;
+  created_at: Date;
+  webhook_id: null;
+}
+
+/** One webhook's deliveries. */
+interface ShareRow extends Matched {
+  /** The delivery of the n-th event has the number `base` + n. */
+  base: number;
+  /** The events, counted from one, whose deliveries were handed to the node; null if there are none. */
+  ordinals: number[] | null;
+}
+
+/** Records a batch in the transaction of `client`. */
+export async function recordBatch(
+  client: Queryable,
+  batch: NewBatch,
+  room: Room = noRoom,
+): Promise<RecordedBatch> {
+  const { events, payloads } = batch;
+  const askedAtMs = performance.now();
+  const column = (read: (event: NewBatch['events'][number]) => string | null | undefined) =>
+    arrayText(events, read);
+  const { rows } = await client.query<RecordingRow | KnownRow | ShareRow>({
+    name: 'record batch',
+    text: 'select * from posthorn.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)',
+    values: [
+      column(({ type }) => type),
+      column((event) => event.organization_id),
+      column((event) => event.workspace_id),
+      column(({ actor }) => actor.type),
+      column(({ actor }) => actor.id),
+      column(({ subject }) => subject.type),
+      column(({ subject }) => subject.id),
+      isKeyed(batch) ? column((event) => event.idempotency_key) : null,
+      events.some(isUndelivered) ? column((event) => String(isUndelivered(event))) : null,
+      jsonArray(payloads),
+      ...roomValues(room),
+    ],
+    leases: room.node !== null,
+  });
+  const [recording, ...others] = rows as [RecordingRow, ...(KnownRow | ShareRow)[]];
+  const { id: head, created_at } = recording;
+  const recorded: RecordedEvent[] = [];
+  const base = Number(recording.base);
+  for (let ordinal = 1; ordinal <= events.length; ordinal += 1) {
+    recorded.push({ id: numbered(`EVT-${head}`, base + ordinal), created_at });
+  }
+  const leased: LeasedDelivery[] = [];
+  const matched: ShareRow[] = [];
+  const texts = new PayloadTexts(payloads);
+  const group: OpenGroup = { head, backlogKey: undefined, open: 0 };
+  for (const row of others) {
+    if (row.webhook_id !== null) {
+      matched.push(row);
+      if (row.ordinals) handOver(row, row.ordinals, group, { recording, batch, texts, recorded, leased });
+    } else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
+  }
+  const organizations = new Set(events.map((event) => event.organization_id));
+  return { events: recorded, leased, room, matched, askedAtMs, organizations };
+}
+
+const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
+
+interface HandOver {
+  recording: RecordingRow;
+  batch: NewBatch;
+  texts: PayloadTexts;
+  recorded: readonly RecordedEvent[];
+  leased: LeasedDelivery[];
+}
+
+function handOver(
+  { webhook_id, base }: ShareRow,
+  ordinals: readonly number[],
+  group: OpenGroup,
+  { recording, batch: { events }, texts, recorded, leased }: HandOver,
+): void {
+  const start = `WDLV-${recording.id}`;
+  for (const ordinal of ordinals) {
+    const event = events[ordinal - 1]!;
+    leased.push({
+      organization_id: event.organization_id,
+      webhook_id,
+      delivery_created_at: recording.created_at,
+      delivery_id: numbered(start, base + ordinal),
+      attempts: 0,
+      event_id: recorded[ordinal - 1]!.id,
+      type: event.type,
+      event_created_at: recording.created_at,
+      workspace_id: event.workspace_id ?? null,
+      actor: event.actor,
+      subject: event.subject,
+      payload: texts.at(ordinal - 1),
+      traceparent: event.traceparent,
+      group,
+    });
+  }
+  group.open += ordinals.length;
+}
+
+/**
+ * Copies payloads. A payload is a slice of the request text and would keep all of it in memory while a delivery is
+ * waiting. Each event has one copy, which its deliveries share.
+ */
+class PayloadTexts {
+  readonly #parts: readonly string[];
+  readonly #copies: string[] = [];
+
+  constructor(parts: readonly string[]) {
+    this.#parts = parts;
+  }
+
+  at(index: number): string {
+    this.#copies[index] ??= Buffer.from(this.#parts[index]!).toString();
+    return this.#copies[index];
+  }
+}
+
+const lowDigits = 2 ** 20;
+
+/** Appends the number as ten hexadecimal digits, as the database does. V8 formats it faster in two halves. */
+function numbered(start: string, number: number): string {
+  const low = number % lowDigits;
+  const high = (number - low) / lowDigits;
+  return start + high.toString(16).toUpperCase() + (lowDigits + low).toString(16).slice(1).toUpperCase();
+}
+
+/** A `pg` client with an open transaction. */
+export interface TransactionClient {
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/**
+ * Records events in the transaction of the caller's `pg` client. The database checks their form, but nothing here
+ * checks them against the catalogue.
+ */
+export async function recordEvents(
+  client: TransactionClient,
+  events: readonly NewEvent[],
+): Promise<readonly RecordedEvent[]> {
+  if (events.length === 0) return [];
+  const { rows } = await client.query('select id from posthorn.record_events($1)', [JSON.stringify(events)]);
+  // The caller's driver may parse times differently, so take the time from the ID.
+  return (rows as { id: string }[]).map(({ id }) => ({ id, created_at: new Date(idTimeMs('EVT', id)!) }));
+}

@@ -1,0 +1,217 @@
+import { once, setMaxListeners } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import type { Database } from '../postgres/database.js';
+import { CoalescedCall } from '../signals/coalesced-call.js';
+import type { Notifier } from '../signals/notifier.js';
+import { Semaphore } from '../signals/semaphore.js';
+import type { Position } from '../values/cursor.js';
+import { idTimeMs, newId } from '../values/identifier.js';
+import type { InputFault } from '../values/problem.js';
+import { eventFilters } from '../web/schemas.js';
+import { tenancyOf } from '../web/tenancy.js';
+import type { UnsentBytes } from '../web/unsent-bytes.js';
+import { eventJson, type StoredEvent } from './event.js';
+import { endOfStream, type ReadEvents, readEventPage } from './event-page-store.js';
+import { readHorizonMs } from './event-store.js';
+import { OpenTails } from './open-tails.js';
+
+const TailQuery = Type.Object(eventFilters, { additionalProperties: false });
+type TailQuery = Static<typeof TailQuery>;
+
+const pollMs = 500;
+const keepAliveMs = 15_000;
+const batchSize = 100;
+/** While its client does not read, a tail keeps a page in memory. */
+const batchBytesMax = 256 * 1024;
+const horizonsMax = 1_000;
+
+export interface TailOptions {
+  database: Database;
+  readEvents: ReadEvents;
+  now: () => number;
+  /** Returns the earliest time from which events can still be read. */
+  earliestMs: () => number;
+  recorded: Notifier;
+  /** Returns whether the request's token is still valid. Called before every read and before its events are sent. */
+  isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
+  stopping: AbortSignal;
+  /** How many tails may read at once. */
+  readsMax: number;
+  unsent: UnsentBytes;
+}
+
+/** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
+export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
+  const open = new OpenTails();
+  // Every open tail adds a listener.
+  setMaxListeners(0, options.stopping);
+  const reads = new Semaphore(options.readsMax);
+  // Tails of one organization that wake together share one read of its horizon.
+  const horizons = new Map<string, CoalescedCall<number>>();
+  function horizonOf(organizationId: string): CoalescedCall<number> {
+    const known = horizons.get(organizationId);
+    if (known) return known;
+    if (horizons.size >= horizonsMax) horizons.clear();
+    const horizon = new CoalescedCall(() => readHorizonMs(options.database, organizationId));
+    horizons.set(organizationId, horizon);
+    return horizon;
+  }
+
+  app.get<{ Querystring: TailQuery }>(
+    '/v1/events/tail',
+    {
+      compress: false,
+      config: { scopes: ['events:read'], check: lastEventIdFaults },
+      schema: {
+        operationId: 'tailEvents',
+        tags: ['Events'],
+        summary: 'Stream events',
+        description:
+          'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
+          '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
+          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that reads ' +
+          'the stream too slowly is disconnected.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
+          'to 100. Beyond that, the response is 429 `rate_limited`.\n\nBefore the first message, the stream sends an ' +
+          '`id` on its own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
+        querystring: TailQuery,
+        headers: Type.Object({
+          'Last-Event-ID': Type.Optional(
+            Type.String({
+              description: 'Event ID. The stream continues after this event.',
+              pattern: '^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$',
+              examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+            }),
+          ),
+        }),
+        produces: ['text/event-stream'],
+        response: {
+          200: Type.String({
+            description: 'A stream that stays open until the token expires or is revoked, or the node stops.',
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const tenancy = tenancyOf(request.token, request.query);
+      const start = lastSeen(request) ?? (await endOfStream(options.database, request.token.organization_id));
+      reply
+        .type('text/event-stream; charset=utf-8')
+        .header('Cache-Control', 'no-store')
+        .header('X-Accel-Buffering', 'no');
+      // If the client is already gone, its tail would be counted forever: the response does not emit `close` again.
+      if (request.method === 'HEAD' || reply.raw.destroyed || request.raw.socket.destroyed)
+        return reply.send('');
+      reply.raw.once('close', open.add(request.token));
+      const stream: Readable = Readable.from(
+        messages(request, tenancy.workspace_id, start, {
+          hold: (bytes) => options.unsent.hold(request.token.organization_id, reply.raw, bytes),
+          drained: (signal) => drained(stream, reply.raw, signal),
+        }),
+        { objectMode: false },
+      );
+      return reply.send(stream);
+    },
+  );
+
+  async function* messages(
+    request: FastifyRequest<{ Querystring: TailQuery }>,
+    workspaceId: string | undefined,
+    start: Position,
+    unsent: {
+      hold: (bytes: number) => (() => void) | undefined;
+      drained: (signal: AbortSignal) => Promise<void>;
+    },
+  ): AsyncGenerator<string> {
+    const gone = new AbortController();
+    const organization = request.token.organization_id;
+    const subscription = options.recorded.subscribe(organization);
+    request.raw.once('close', () => {
+      gone.abort();
+      subscription.close();
+    });
+    const { signal } = gone;
+    // `AbortSignal.any` would leave an entry in `stopping` for every tail, until the process ends.
+    options.stopping.addEventListener('abort', () => gone.abort(), { signal });
+    if (options.stopping.aborted) gone.abort();
+    let position = start;
+    let lastSentAtMs = options.now();
+    // Send an ID before the first event, so that a client that loses the connection can continue from here.
+    yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
+    while (!signal.aborted) {
+      const filter = {
+        ...request.query,
+        workspace_id: workspaceId,
+        fromMs: options.earliestMs(),
+      };
+      const page = await reads.runUnlessAborted(organization, signal, async () => {
+        if (!(await options.isStillAllowed(request))) return undefined;
+        return readEventPage(options.database, filter, 'asc', position, batchSize, {
+          run: options.readEvents,
+          readHorizon: () => horizonOf(organization).call(),
+          bytesMax: batchBytesMax,
+        });
+      });
+      if (!page) return;
+      const release = page.rows.length > 0 ? unsent.hold(sizeOf(page.rows)) : undefined;
+      // If sending the page now would exceed the limit for unsent bytes, the page is read again later.
+      if (release || page.rows.length === 0) position = page.next ?? position;
+      if (release) {
+        try {
+          if (!(await options.isStillAllowed(request))) return;
+          for (const event of page.rows) yield message(event);
+          await unsent.drained(signal);
+        } finally {
+          release();
+        }
+      }
+      // The clock can be set back.
+      else if (Math.abs(options.now() - lastSentAtMs) >= keepAliveMs) yield ': still here\n\n';
+      else {
+        await subscription.wait(pollMs, signal);
+        continue;
+      }
+      lastSentAtMs = options.now();
+    }
+  }
+}
+
+function sizeOf(events: readonly StoredEvent[]): number {
+  return events.reduce((sum, { payload }) => sum + payload.length, 0);
+}
+
+/** Resolves when the system has accepted everything that the stream has sent to the response, or when aborted. */
+async function drained(stream: Readable, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    // Let the stream write as much as the response accepts.
+    await setImmediate();
+    if (signal.aborted || (stream.readableLength === 0 && !response.writableNeedDrain)) return;
+    await once(response, 'drain', { signal }).catch(() => undefined);
+  }
+}
+
+/** Returns the position from `Last-Event-ID`, or undefined if there is no valid one. */
+function lastSeen(request: FastifyRequest): Position | undefined {
+  const id = String(request.headers['last-event-id'] ?? '');
+  const atMs = idTimeMs('EVT', id);
+  return atMs === undefined ? undefined : { atMs, id };
+}
+
+/** Returns the event ID to continue from: the position's own or else the last possible ID in its millisecond. */
+function lastIdOf({ atMs, id }: Position): string {
+  return idTimeMs('EVT', id) === undefined ? newId('EVT', atMs, new Uint8Array(16).fill(31)) : id;
+}
+
+function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
+  if (request.headers['last-event-id'] === undefined || lastSeen(request)) return [];
+  const detail = 'must be an event ID, such as the last one that you received';
+  return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
+}
+
+/** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the field. */
+function message(event: StoredEvent): string {
+  return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
+}

@@ -1,0 +1,182 @@
+import type { FastifySchema } from 'fastify';
+import Type, { type TSchema } from 'typebox';
+import type { EventTypeName } from '../catalogue/catalogue.js';
+import type { Tag } from '../web/api-document.js';
+import { EventSchema } from '../web/event-schema.js';
+import { table } from '../web/markdown.js';
+import type { Lifecycle, Move } from './lifecycle.js';
+import { creationSample, moveSample, sampleId } from './lifecycle-sample.js';
+import { lifecycles } from './lifecycles.js';
+import { createInputChecker, type InputChecker } from './resource-input.js';
+import { creationSchema, moveSchema, payloadFields, resourceSchema, titleOf } from './resource-schema.js';
+
+/** One tag per type of resource, with its table of moves. */
+export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
+
+/** The documentation of an operation, and the check of its input. */
+interface Operation {
+  readonly schema: FastifySchema;
+  readonly check: InputChecker;
+}
+
+/** What can be done with one type of resource. */
+export interface ResourceOperations {
+  readonly path: string;
+  readonly lifecycle: Lifecycle;
+  readonly creation: Operation;
+  readonly read: { readonly schema: FastifySchema };
+  readonly moves: Readonly<Record<string, Operation>>;
+}
+
+let defined: readonly ResourceOperations[] | undefined;
+
+/** Returns the operations for each type of resource. Defines them once: this takes longer than adding their routes. */
+export function lifecycleOperations(): readonly ResourceOperations[] {
+  defined ??= Object.entries(lifecycles).map(([path, lifecycle]) => define(path, lifecycle));
+  return defined;
+}
+
+function define(path: string, lifecycle: Lifecycle): ResourceOperations {
+  const moves = Object.keys(lifecycle.moves).map((name) => [name, moveOperation(lifecycle, name)]);
+  return {
+    path,
+    lifecycle,
+    creation: creationOperation(lifecycle),
+    read: { schema: readSchema(lifecycle) },
+    moves: Object.fromEntries(moves),
+  };
+}
+
+function creationOperation(lifecycle: Lifecycle): Operation {
+  const { to, event } = lifecycle.creation;
+  const body = creationSchema(lifecycle);
+  const sample = creationSample(lifecycle);
+  return {
+    check: createInputChecker(body),
+    schema: {
+      operationId: `create${titleOf(lifecycle.kind)}`,
+      tags: [tagName(lifecycle)],
+      summary: `Create ${article(nounOf(lifecycle))}`,
+      description: `The initial status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
+      body: { ...body, examples: [sample.request] },
+      response: { 201: responseSchema(lifecycle, event, sample.response) },
+    },
+  };
+}
+
+function moveOperation(lifecycle: Lifecycle, name: string): Operation {
+  const move = lifecycle.moves[name]!;
+  const body = moveSchema(lifecycle, move);
+  const sample = moveSample(lifecycle, name);
+  return {
+    check: createInputChecker(body),
+    schema: {
+      operationId: moveOperationId(lifecycle, name),
+      tags: [tagName(lifecycle)],
+      summary: move.summary ?? `${titleOf(name)} ${article(nounOf(lifecycle))}`,
+      description: moveDescription(move),
+      params: paramsOf(lifecycle),
+      body: { ...body, examples: [sample.request] },
+      response: { 200: responseSchema(lifecycle, move.event, sample.response) },
+    },
+  };
+}
+
+function readSchema(lifecycle: Lifecycle): FastifySchema {
+  return {
+    operationId: `get${titleOf(lifecycle.kind)}`,
+    tags: [tagName(lifecycle)],
+    summary: `Get ${article(nounOf(lifecycle))}`,
+    description: 'Returns the resource with its current status.',
+    params: paramsOf(lifecycle),
+    response: {
+      200: Type.Object(
+        { data: resourceSchema(lifecycle) },
+        { examples: [{ data: creationSample(lifecycle).response.data }] },
+      ),
+    },
+  };
+}
+
+function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, sample: unknown): TSchema {
+  const data = resourceSchema(lifecycle);
+  return event === undefined
+    ? Type.Object({ data }, { examples: [sample] })
+    : Type.Object({ data, event: eventSchema(lifecycle, event) }, { examples: [sample] });
+}
+
+/** Returns the schema of an event of this type. Previous values are optional, because a creation has none. */
+function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
+  const { properties } = EventSchema;
+  const fields = Object.entries(payloadFields(type)).map(([name, field]) => [name, Type.Optional(field)]);
+  return Type.Object(
+    {
+      ...properties,
+      type: Type.Enum([type], { description: 'Event type.' }),
+      subject: Type.Object(
+        {
+          type: Type.Enum([kind], { description: 'Type.' }),
+          id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
+        },
+        { title: `${titleOf(kind)}Subject`, description: 'What the event is about.' },
+      ),
+      payload: Type.Object(Object.fromEntries(fields), { description: 'Depends on the event type.' }),
+    },
+    { title: `${titleOf(type.replaceAll('.', '_'))}Event`, additionalProperties: false },
+  );
+}
+
+function paramsOf(lifecycle: Lifecycle) {
+  const description = 'Resource ID.';
+  return Type.Object({ id: Type.String({ description, examples: [sampleId(lifecycle)] }) });
+}
+
+function moveDescription({ transitions, event }: Move): string {
+  const outcome = keepsStatus(transitions)
+    ? 'The status does not change.'
+    : `The new status is ${listed(Object.values(transitions))}.`;
+  const allowed = listed(Object.keys(transitions)).replace(/, (?=[^,]*$)/, ' or ');
+  return `Allowed when the status is ${allowed}. ${outcome} Records \`${event}\`.`;
+}
+
+function tagOf(lifecycle: Lifecycle): Tag {
+  const { prefix, creation, moves } = lifecycle;
+  const rows = Object.entries(moves).map(([name, { transitions, event }]) => [
+    `\`${name}\``,
+    listed(Object.keys(transitions)),
+    keepsStatus(transitions) ? 'unchanged' : listed(Object.values(transitions)),
+    `\`${event}\``,
+  ]);
+  const movesTable = table(['Move', 'From', 'To', 'Event'], rows);
+  return {
+    name: tagName(lifecycle),
+    description: `IDs start with \`${prefix}-\`. The initial status is \`${creation.to}\`.\n\n${movesTable}`,
+  };
+}
+
+function keepsStatus(transitions: Move['transitions']): boolean {
+  return Object.entries(transitions).every(([from, to]) => from === to);
+}
+
+function listed(statuses: readonly string[]): string {
+  return [...new Set(statuses)].map((status) => `\`${status}\``).join(', ');
+}
+
+/** Turns `service_line` into `Service lines`. */
+function tagName(lifecycle: Lifecycle): string {
+  const noun = nounOf(lifecycle);
+  const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return plural.charAt(0).toUpperCase() + plural.slice(1);
+}
+
+/** Turns `service_line` into `service line`. */
+export function nounOf({ kind }: Lifecycle): string {
+  return kind.replaceAll('_', ' ');
+}
+
+function moveOperationId({ kind }: Lifecycle, move: string): string {
+  const [verb = '', object = ''] = move.split('-');
+  return `${verb}${titleOf(kind)}${titleOf(object)}`;
+}
+
+const article = (noun: string) => `${/^[aeiou](?!ser)/.test(noun) ? 'an' : 'a'} ${noun}`;

@@ -1,0 +1,112 @@
+import Type, { type TObject, type TSchema } from 'typebox';
+import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
+import { NewEventSchema } from '../events/new-event.js';
+import { type Attribute, type Lifecycle, type Move, statusesOf } from './lifecycle.js';
+
+const catalogue = createCatalogue();
+const { organization_id, workspace_id, actor } = NewEventSchema.properties;
+const instant = (description: string) => Type.String({ format: 'date-time', description });
+
+type Fields = Readonly<Record<string, TSchema>>;
+
+/** Caches the fields of each type. The routes need them for every attribute and move: hundreds of times at startup. */
+const fieldsOfTypes = new Map<EventTypeName, Fields>();
+
+/** Returns the fields of an event type's payload in the order of the catalogue, each with its sample as an example. */
+export function payloadFields(type: EventTypeName): Fields {
+  const known = fieldsOfTypes.get(type);
+  if (known) return known;
+  const { schema, sample } = catalogue.get(type)!;
+  const { properties } = schema as TObject;
+  const fields = Object.fromEntries(
+    Object.entries(properties).map(([name, field]) => [name, { ...field, examples: [sample[name]] }]),
+  );
+  fieldsOfTypes.set(type, fields);
+  return fields;
+}
+
+export function isNullable(schema: TSchema): boolean {
+  const { anyOf = [] } = schema as { anyOf?: readonly { type?: string }[] };
+  return anyOf.some(({ type }) => type === 'null');
+}
+
+function attributeSchema(name: string, attribute: Attribute): TSchema {
+  return 'schema' in attribute ? attribute.schema : payloadFields(attribute.of)[name]!;
+}
+
+/** Returns the schema of a creation request. */
+export function creationSchema({ attributes }: Lifecycle): TObject {
+  const given = Object.entries(attributes).filter(([, { counts }]) => counts === undefined);
+  const fields = given.map(([name, attribute]) => {
+    const schema = attributeSchema(name, attribute);
+    return [name, attribute.required ? schema : Type.Optional(schema)];
+  });
+  return Type.Object(
+    { organization_id, workspace_id, actor, ...Object.fromEntries(fields) },
+    { additionalProperties: false },
+  );
+}
+
+/**
+ * Returns the schema of a move request: the fields of its event, except those that are already known. For a changed
+ * attribute, the event has `new_severity`, for example, and the request has `severity`.
+ */
+export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
+  const fields: Record<string, TSchema> = {};
+  for (const [payloadField, schema] of Object.entries(payloadFields(move.event))) {
+    const field = requestField(lifecycle, payloadField);
+    if (field === undefined) continue;
+    const attribute = lifecycle.attributes[field];
+    // If an attribute is nullable, the schema of the move's event decides whether null is allowed here.
+    const own = attribute && attributeSchema(field, attribute);
+    const { examples } = schema as { examples?: readonly unknown[] };
+    const accepted = own && !isNullable(own) ? { ...own, examples } : schema;
+    fields[field] = move.needs?.includes(field) ? accepted : Type.Optional(accepted);
+  }
+  return Type.Object({ actor, ...fields }, { additionalProperties: false });
+}
+
+/** Returns the name that a request uses for a field of the payload, or undefined if a request cannot set it. */
+function requestField({ attributes }: Lifecycle, payloadField: string): string | undefined {
+  if (['id', 'status', 'new_status'].includes(payloadField) || payloadField.startsWith('previous_'))
+    return undefined;
+  if (Object.values(attributes).some(({ counts }) => counts === payloadField)) return undefined;
+  return payloadField.replace(/^new_/, '');
+}
+
+/** Returns the schema of the resource in responses. */
+export function resourceSchema(lifecycle: Lifecycle): TObject {
+  const { kind, prefix, attributes } = lifecycle;
+  const shown = Object.entries(attributes).map(([name, attribute]) => {
+    const schema = attributeSchema(name, attribute);
+    const { required, fallback } = attribute;
+    const isAlwaysSet = required || (fallback && 'value' in fallback);
+    if (isAlwaysSet || isNullable(schema)) return [name, schema];
+    const { description, examples, ...value } = schema as TSchema & {
+      description: string;
+      examples: unknown;
+    };
+    return [name, Type.Union([value, Type.Null()], { description, examples })];
+  });
+  return Type.Object(
+    {
+      id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
+      type: Type.Enum([kind], { description: 'Type, as in the subject of events.' }),
+      organization_id,
+      workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
+        description: 'Workspace ID. Null if the resource belongs to the whole organization.',
+        examples: ['WS-berlin'],
+      }),
+      status: Type.Enum([...statusesOf(lifecycle)], { description: 'Status. Only moves change it.' }),
+      ...Object.fromEntries(shown),
+      created_at: instant('Time of creation.'),
+      updated_at: instant('Time of the latest move.'),
+    },
+    { title: titleOf(kind), additionalProperties: false },
+  );
+}
+
+/** Turns `service_line` into `ServiceLine`. */
+export function titleOf(kind: string): string {
+  return kind.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,85 @@
+import type { Queryable } from '../postgres/database.js';
+import type { StoredResource } from './resource.js';
+
+export interface NewResource {
+  kind: string;
+  prefix: string;
+  organization_id: string;
+  workspace_id: string | null;
+  attributes: Readonly<Record<string, unknown>>;
+}
+
+export interface ResourceMove {
+  kind: string;
+  id: string;
+  move: string;
+  /** Attributes to set. */
+  changes: Readonly<Record<string, unknown>>;
+  /** An attribute to increment. */
+  counter: string | undefined;
+}
+
+/** A resource before and after a move. `after` is missing if the status does not allow the move. */
+export interface MovedResource {
+  before: StoredResource;
+  after?: StoredResource;
+}
+
+// JSON is returned as text and parsed here, because a caller's client may have its own type parsers.
+
+/** Creates a resource in its initial status. */
+export async function createResource(client: Queryable, resource: NewResource): Promise<StoredResource> {
+  const { kind, prefix, organization_id, workspace_id, attributes } = resource;
+  const { rows } = await client.query<{ created: string }>({
+    name: 'create resource',
+    text: `
+  insert into posthorn.resources as r
+         (organization_id, id, kind, workspace_id, status, status_since, attributes, created_at, updated_at)
+  select $3, posthorn.new_id($2, clock.now), m.kind, $4, m.to_status, clock.now, $5, clock.now, clock.now
+    from posthorn.lifecycle_moves m
+   cross join (select date_trunc('milliseconds', clock_timestamp())) as clock (now)
+   where m.kind = $1 and m.from_status is null
+  returning posthorn.resource_json(r)::text as created`,
+    values: [kind, prefix, organization_id, workspace_id, JSON.stringify(attributes)],
+  });
+  return JSON.parse(rows[0]!.created);
+}
+
+/**
+ * Limits how long the transaction of `client` waits for a resource that another transaction has locked. PostgreSQL then
+ * reports the timeout before the driver's limit of 2.5 s expires. The first transaction in the queue for a row waits
+ * for one lock, and the others wait for two in turn, so each statement also has a limit.
+ */
+export async function limitLockWaits(client: Queryable): Promise<void> {
+  await client.query({ text: "set local lock_timeout = '2s'; set local statement_timeout = '2200ms'" });
+}
+
+/** Moves a resource and locks it until the transaction of `client` ends. Returns undefined if it does not exist. */
+export async function moveResource(
+  client: Queryable,
+  { kind, id, move, changes, counter }: ResourceMove,
+): Promise<MovedResource | undefined> {
+  const { rows } = await client.query<{ moved: string | null }>({
+    name: 'move resource',
+    text: 'select posthorn.move_resource($1, $2, $3, $4, $5)::text as moved',
+    values: [kind, id, move, JSON.stringify(changes), counter ?? null],
+  });
+  const moved = rows[0]?.moved;
+  return typeof moved === 'string' ? JSON.parse(moved) : undefined;
+}
+
+export async function readResource(
+  client: Queryable,
+  kind: string,
+  id: string,
+): Promise<StoredResource | undefined> {
+  const { rows } = await client.query<{ resource: string }>({
+    name: 'read resource',
+    text: `
+  select posthorn.resource_json(r)::text as resource
+    from posthorn.resources r
+   where r.id = $1 and r.kind = $2`,
+    values: [id, kind],
+  });
+  return rows[0] && JSON.parse(rows[0].resource);
+}

@@ -1,0 +1,164 @@
+import type { TObject } from 'typebox';
+import { eventJson } from '../events/event.js';
+import type { TransactionClient } from '../events/recording-store.js';
+import type { Queryable } from '../postgres/database.js';
+import type { Fault } from '../values/fault.js';
+import { type Lifecycle, refusalOf } from './lifecycle.js';
+import { lifecycles } from './lifecycles.js';
+import {
+  type CompletedMove,
+  type CreationRequest,
+  create,
+  type LifecycleRequest,
+  makeMove,
+} from './moves.js';
+import { resourceBody } from './resource.js';
+import { createInputChecker, type InputChecker } from './resource-input.js';
+import { creationSchema, moveSchema } from './resource-schema.js';
+import { readResource as read } from './resource-store.js';
+import type {
+  CreationEvent,
+  MoveEvent,
+  MoveName,
+  Resource,
+  ResourceCreation,
+  ResourceMove,
+  ResourceName,
+} from './resource-types.js';
+
+/** Reports an invalid creation or move. The caller's transaction is untouched. */
+export class InvalidResource extends Error {
+  override name = 'InvalidResource';
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '));
+    this.faults = faults;
+  }
+}
+
+/** Reports a resource that does not exist, as far as the transaction can see. */
+export class ResourceNotFound extends Error {
+  override name = 'ResourceNotFound';
+}
+
+/** Reports a move that the status of the resource does not allow. Nothing was written. */
+export class MoveNotAllowed extends Error {
+  override name = 'MoveNotAllowed';
+  readonly status: string;
+  readonly possibleMoves: readonly string[];
+
+  constructor(id: string, move: string, status: string, possibleMoves: readonly string[]) {
+    super(refusalOf(id, status, move, possibleMoves));
+    this.status = status;
+    this.possibleMoves = possibleMoves;
+  }
+}
+
+// No HTTP request makes the change, and the caller is not a node with room for the deliveries: any node that gets the
+// notification sends them.
+const context = { request_id: null, source_address: null };
+
+/**
+ * Creates a resource in the caller's `pg` transaction, with its audit log entry and its event, if there is one. They
+ * exist only if the transaction commits.
+ */
+export async function createResource<Name extends ResourceName>(
+  client: TransactionClient,
+  name: Name,
+  creation: ResourceCreation<Name>,
+): Promise<{ data: Resource<Name>; event: CreationEvent<Name> }> {
+  const lifecycle = lifecycleOf(name);
+  refuseFaults(name, undefined, creation);
+  const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, context);
+  return resultOf(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
+}
+
+/**
+ * Makes a move in the caller's `pg` transaction, with its event and audit log entry. Throws `MoveNotAllowed` if the
+ * status does not allow it; the transaction can continue.
+ */
+export async function moveResource<Name extends ResourceName, Move extends MoveName<Name>>(
+  client: TransactionClient,
+  name: Name,
+  id: string,
+  move: Move,
+  request: ResourceMove<Name, Move>,
+): Promise<{ data: Resource<Name>; event: MoveEvent<Name, Move> }> {
+  const lifecycle = lifecycleOf(name, move);
+  refuseFaults(name, move, request);
+  const body = request as unknown as LifecycleRequest;
+  const moved = await makeMove(queryable(client), lifecycle, move, id, body, context);
+  if (moved.outcome === 'unknown') throw notFound(name, id);
+  if (moved.outcome === 'refused') {
+    throw new MoveNotAllowed(id, move, moved.resource.status, moved.possibleMoves);
+  }
+  return resultOf(lifecycle, moved) as { data: Resource<Name>; event: MoveEvent<Name, Move> };
+}
+
+/** Reads a resource, as the caller's transaction sees it. */
+export async function readResource<Name extends ResourceName>(
+  client: TransactionClient,
+  name: Name,
+  id: string,
+): Promise<Resource<Name>> {
+  const lifecycle = lifecycleOf(name);
+  const resource = await read(queryable(client), lifecycle.kind, id);
+  if (!resource) throw notFound(name, id);
+  return resourceBody(lifecycle, resource) as Resource<Name>;
+}
+
+/** Checks the names at run time, for callers without types. */
+function lifecycleOf(name: string, move?: string): Lifecycle {
+  const known: Readonly<Record<string, Lifecycle>> = lifecycles;
+  const lifecycle = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (!lifecycle)
+    throw new TypeError(`unknown resource '${name}'; known resources: ${Object.keys(known).join(', ')}`);
+  if (move !== undefined && !Object.hasOwn(lifecycle.moves, move)) {
+    throw new TypeError(
+      `${name} have no move '${move}'; known moves: ${Object.keys(lifecycle.moves).join(', ')}`,
+    );
+  }
+  return lifecycle;
+}
+
+const checkers = new Map<string, InputChecker>();
+
+function refuseFaults(name: string, move: string | undefined, given: unknown): void {
+  const key = `${name} ${move ?? ''}`;
+  const check = checkers.get(key) ?? createInputChecker(schemaOf(lifecycleOf(name), move));
+  checkers.set(key, check);
+  const faults = check(given);
+  if (faults.length > 0) throw new InvalidResource(faults);
+}
+
+function schemaOf(lifecycle: Lifecycle, move: string | undefined): TObject {
+  return move === undefined ? creationSchema(lifecycle) : moveSchema(lifecycle, lifecycle.moves[move]!);
+}
+
+function notFound(name: string, id: string): ResourceNotFound {
+  return new ResourceNotFound(`there is no ${id} in ${name}`);
+}
+
+function resultOf(
+  lifecycle: Lifecycle,
+  { resource, recorded }: CompletedMove,
+): { data: unknown; event: unknown } {
+  return {
+    data: resourceBody(lifecycle, resource),
+    event: recorded && JSON.parse(eventJson(recorded.event)),
+  };
+}
+
+/**
+ * Adapts the caller's client to our storage. Statements have no names, so that they are not prepared on that
+ * connection.
+ */
+function queryable(client: TransactionClient): Queryable {
+  return {
+    query: async <Row extends object>({ text, values = [] }: { text: string; values?: unknown[] }) => {
+      const { rows } = await client.query(text, values);
+      return { rows: rows as Row[], rowCount: rows.length };
+    },
+  };
+}

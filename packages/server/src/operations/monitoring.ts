@@ -1,0 +1,55 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { GuessLimit } from '../access/guess-limit.js';
+import { requirePlatformToken } from '../access/platform-token.js';
+import type { Cidr } from '../values/address.js';
+import { healthRoutes } from '../web/health.js';
+import { createListener } from '../web/listener.js';
+import type { Metrics } from './metrics.js';
+
+export interface MonitoringOptions {
+  logger: FastifyBaseLogger;
+  metrics: Metrics;
+  /** The platform token. If not set, the listener serves only health checks. */
+  token: string | undefined;
+  guesses: GuessLimit;
+  trustedProxies: readonly Cidr[];
+  isReady: () => Promise<boolean>;
+}
+
+const bodyLimit = 1024;
+
+/** Creates the listener for a node without the `platform` role. It serves only health checks and metrics. */
+export async function createMonitoringListener(options: MonitoringOptions): Promise<FastifyInstance> {
+  const { logger, metrics, token, guesses, trustedProxies } = options;
+  const app = await createListener({
+    name: 'monitoring',
+    logger,
+    bodyLimit,
+    trustedProxies,
+    onFinished: metrics.observeRequests('monitoring'),
+  });
+  if (token !== undefined) requirePlatformToken(app, token, guesses);
+  healthRoutes(app, options.isReady);
+  if (token !== undefined) metricsRoute(app, metrics);
+  return app;
+}
+
+/** Adds `GET /metrics`. */
+export function metricsRoute(app: FastifyInstance, metrics: Metrics): void {
+  app.get(
+    '/metrics',
+    {
+      config: { early: true },
+      schema: {
+        operationId: 'metrics',
+        tags: ['Monitoring'],
+        summary: 'Get metrics',
+        description: 'Returns metrics in the Prometheus text format.',
+        produces: ['text/plain'],
+        response: { 200: Type.String({ description: 'Metrics.' }) },
+      },
+    },
+    async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
+  );
+}

@@ -1,0 +1,154 @@
+import { isCurrentSql } from '../cells/node-store.js';
+import type { Database, Queryable } from '../postgres/database.js';
+import { countSecretsWithout } from '../webhooks/secret-store.js';
+
+export interface Overview {
+  nodes: readonly { id: number; alive: boolean; alive_until: Date }[];
+  deliveries: {
+    /** Waiting for their first attempt. */
+    backlog: number;
+    /** Waiting for another attempt. */
+    retrying: number;
+    /** In the memory of nodes. */
+    in_memory: number;
+    /** Waiting until their webhook is verified. */
+    held: number;
+  };
+  webhooks: { active: number; unverified: number; disabled: number };
+  /**
+   * Webhooks whose deliveries are waiting because none of the keys decrypts their secret or headers. Includes the webhooks
+   * of organizations that are moving here, whose deliveries would wait after the move. Null without keys.
+   */
+  undecryptable_webhooks: number | null;
+  partitions: readonly Partitions[];
+  /** How long ago the oldest delivery that no node has claimed became due. */
+  oldest_due_seconds: number;
+  failing_webhooks: readonly FailingWebhook[];
+}
+
+export interface Partitions {
+  table: string;
+  partitions: number;
+  bytes: number;
+  /** Time up to which there are partitions. */
+  until: Date | null;
+}
+
+/**
+ * Returns what an operator looks at first, across all organizations. Large tables may take a while to count. `prefixes`
+ * are the first bytes of everything that the keys decrypt.
+ */
+export function readOverview(
+  database: Database,
+  failingMax: number,
+  prefixes: readonly Buffer[] | undefined,
+): Promise<Overview> {
+  return database.transaction(async (client) => {
+    const nodes = await client.query<Overview['nodes'][number]>({
+      text: `
+  select id, alive_until, alive_until >= clock_timestamp() as alive
+    from posthorn.nodes n
+   where ${isCurrentSql}
+   order by id`,
+    });
+    const deliveries = await client.query<Overview['deliveries']>({
+      text: `
+  select (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by is null)
+           + (select count(*) from posthorn.deliveries
+               where status = 'pending' and leased_by is null and attempts = 0) as backlog,
+         (select count(*) from posthorn.deliveries
+           where status = 'pending' and leased_by is null and attempts > 0) as retrying,
+         -- Hand-offs and leased backlog rows keep listing settled deliveries, which have a row, until all of their
+         -- deliveries are settled.
+         (select count(*)
+            from (select s.organization_id, s.webhook_id, h.created_at, h.head, s.base, s.ordinals
+                    from posthorn.handoffs h
+                   cross join posthorn.shares(h) s
+                   union all
+                  select organization_id, webhook_id, created_at, head, base, ordinals
+                    from posthorn.backlog
+                   where leased_by > 0) s
+           cross join unnest(s.ordinals) as o (ordinal)
+           where (select d.id from posthorn.deliveries d
+                   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id
+                     and d.created_at = s.created_at
+                     and d.id = posthorn.numbered('WDLV-', s.head, s.base + o.ordinal)) is null)
+           + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by > 0) as in_memory,
+         (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by = 0)
+           + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by = 0) as held`,
+    });
+    const webhooks = await client.query<Overview['webhooks']>({
+      text: `
+  select count(*) filter (where status = 'active') as active,
+         count(*) filter (where status = 'unverified') as unverified,
+         count(*) filter (where status = 'disabled') as disabled
+    from posthorn.webhooks`,
+    });
+    const partitions = await client.query<Partitions>({
+      text: `
+  select parent.relname as "table", count(*) as partitions, sum(pg_total_relation_size(part.oid))::int8 as bytes,
+         max(substring(pg_get_expr(part.relpartbound, part.oid) from 'TO [(]''([^'']+)''[)]')::timestamptz) as until
+    from pg_inherits i
+    join pg_class parent on parent.oid = i.inhparent and parent.relkind = 'p'
+    join pg_class part on part.oid = i.inhrelid
+    join pg_namespace n on n.oid = parent.relnamespace and n.nspname = 'posthorn'
+   group by parent.relname
+   order by parent.relname`,
+    });
+    const due = await client.query<{ seconds: number }>({
+      text: `
+  select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds
+    from posthorn.waiting_webhooks()`,
+    });
+    return {
+      nodes: nodes.rows,
+      deliveries: deliveries.rows[0]!,
+      webhooks: webhooks.rows[0]!,
+      undecryptable_webhooks: prefixes ? await countSecretsWithout(client, prefixes) : null,
+      partitions: partitions.rows,
+      oldest_due_seconds: due.rows[0]!.seconds,
+      failing_webhooks: await readFailingWebhooks(client, failingMax),
+    };
+  }, true);
+}
+
+export interface FailingWebhook {
+  organization_id: string;
+  webhook_id: string;
+  url: string;
+  failing_since: Date;
+  /** The result of the latest failed attempt: one of the two, or neither if its delivery has been removed. */
+  http_status: number | null;
+  error: string | null;
+}
+
+/**
+ * The query appends a condition on the status, which selects one of the two indexes for deliveries with a failed
+ * attempt.
+ */
+const failure = `d.http_status, d.error, d.attempted_at from posthorn.deliveries d
+               where d.organization_id = h.organization_id and d.webhook_id = h.webhook_id`;
+const newestFirst = 'order by d.created_at desc, d.id desc';
+
+/** Returns the active webhooks that have had only failures since `failing_since`, longest-failing first. */
+async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
+  const { rows } = await database.query<FailingWebhook>({
+    text: `
+  select w.organization_id, w.id as webhook_id, w.url, h.failing_since, latest.http_status, latest.error
+    from posthorn.webhook_health h
+    join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
+    left join lateral (
+      select f.http_status, f.error
+        from ((select ${failure} and d.status = 'failed' ${newestFirst} limit 1)
+              union all
+              (select ${failure} and d.status = 'pending' and d.attempts > 0 ${newestFirst} limit 1)) f
+       order by f.attempted_at desc
+       limit 1
+    ) latest on true
+   where h.failing_since is not null and w.status = 'active'
+   order by h.failing_since
+   limit $1`,
+    values: [limit],
+  });
+  return rows;
+}

@@ -1,0 +1,93 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { GuessLimit } from './access/guess-limit.js';
+import { requirePlatformToken } from './access/platform-token.js';
+import { type PortalOptions, portalSessionRoute } from './access/portal-sessions.js';
+import { tokenRoutes } from './access/token-routes.js';
+import type { EventChecker } from './events/new-event.js';
+import type { Recorder } from './events/recorder.js';
+import { platformEventRoutes, type RecordTracer } from './events/recording-routes.js';
+import { lifecycleTags } from './lifecycles/lifecycle-operations.js';
+import { lifecycleRoutes } from './lifecycles/lifecycle-routes.js';
+import type { MoverOptions } from './lifecycles/mover.js';
+import type { Metrics } from './operations/metrics.js';
+import { metricsRoute } from './operations/monitoring.js';
+import { installOpenApi } from './reference/openapi.js';
+import { platformGuides } from './reference/platform-guides.js';
+import { referenceRoutes } from './reference/reference.js';
+import type { Cidr } from './values/address.js';
+import { healthRoutes } from './web/health.js';
+import { createListener } from './web/listener.js';
+import { ProblemSchema } from './web/problem-schema.js';
+
+export interface PlatformApiOptions {
+  logger: FastifyBaseLogger;
+  version: string;
+  token: string;
+  guesses: GuessLimit;
+  trustedProxies: readonly Cidr[];
+  recorder: Recorder;
+  check: EventChecker;
+  tracer: RecordTracer | undefined;
+  lifecycles: MoverOptions;
+  portal: PortalOptions;
+  /** The address of the public API. */
+  publicUrl: string;
+  metrics: Metrics;
+  isReady: () => Promise<boolean>;
+  hasStarted: () => boolean;
+}
+
+const bodyLimit = 8 * 1024 * 1024;
+
+/** Creates the platform listener, which must not be exposed to integrators. */
+export async function createPlatformApi(options: PlatformApiOptions): Promise<FastifyInstance> {
+  const app = await createListener({
+    name: 'platform',
+    logger: options.logger,
+    bodyLimit,
+    trustedProxies: options.trustedProxies,
+    hasStarted: options.hasStarted,
+    onFinished: options.metrics.observeRequests('platform'),
+    elsewhere: (_method, path) =>
+      path.startsWith('/v1/')
+        ? `This is the platform listener. The public API is at ${options.publicUrl}.`
+        : undefined,
+  });
+  requirePlatformToken(app, options.token, options.guesses);
+  await installOpenApi(app, {
+    title: 'Posthorn platform API',
+    version: options.version,
+    description:
+      'Record events, and manage resources whose status changes are recorded as events. This API is for ' +
+      'your own systems: keep it inside your network. Integrators use the public API.',
+    guides: platformGuides,
+    securityName: 'platformToken',
+    securityDescription:
+      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
+      'starts and stores it in the file `platform-token` in its data directory.',
+    tagGroups: [
+      {
+        name: 'API',
+        tags: [
+          { name: 'Events', description: 'Record what happens in your own systems.' },
+          {
+            name: 'Tokens',
+            description: 'Access tokens for the public API, and links that open the console for a customer.',
+          },
+          { name: 'Monitoring', description: 'Health checks and metrics.' },
+        ],
+      },
+      { name: 'Resources', tags: lifecycleTags },
+    ],
+    problemSchema: ProblemSchema,
+  });
+  healthRoutes(app, options.isReady);
+  // This route has its own Fastify scope, because only this route accepts NDJSON.
+  await app.register(async (scope) => platformEventRoutes(scope, options));
+  lifecycleRoutes(app, options.lifecycles);
+  tokenRoutes(app, options.portal);
+  portalSessionRoute(app, options.portal);
+  metricsRoute(app, options.metrics);
+  referenceRoutes(app);
+  return app;
+}

@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type BlockingSession, readBlockingSession } from './blocking-session.js';
+import type { Database, Queryable } from './database.js';
+import { encodingRemedy, isolationRepair } from './database-checks.js';
+import { isLockTimeout, isUnreachable } from './database-errors.js';
+
+const directory = new URL('../../schema/', import.meta.url);
+const serverVersionMin = 150_000;
+/** Lower revisions were never released, and the baseline has changed since. */
+const revisionMin = 5;
+
+/** Reports that this version cannot use the database. The database was not changed. */
+export class IncompatibleDatabase extends Error {
+  override name = 'IncompatibleDatabase';
+}
+
+/** Reports that a file of the schema could not be applied. The database was not changed. */
+export class MigrationFailed extends Error {
+  override name = 'MigrationFailed';
+
+  constructor(file: string, cause: Error) {
+    super(`${file} could not be applied: ${cause.message}. Nothing in the database was changed.`, { cause });
+  }
+}
+
+/**
+ * A statement that waits for a lock makes all later users of the table wait behind it. So a migration waits for a lock
+ * only for a moment, but longer than `deadlock_timeout` (1 s by default), after which autovacuum gives way. Between two
+ * tries, the other sessions catch up.
+ */
+export const migrationLimits: { readonly lockMs: number; readonly pauseMs: number } = {
+  lockMs: 1_500,
+  pauseMs: 3_000,
+};
+
+/** One file of the schema, named by its path in `schema/`. */
+interface SchemaFile {
+  name: string;
+  text: string;
+  checksum: string;
+}
+
+/**
+ * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
+ * database, then the migrations that are missing, then the functions whose text has changed. Nodes that start at the
+ * same time wait for each other. Everything happens in one transaction. While another session's transaction is in the
+ * way, this function keeps retrying. It calls `onBlocked` once for each such session.
+ */
+export async function migrate(
+  database: Database,
+  onBlocked: (session: BlockingSession) => void = () => undefined,
+): Promise<readonly string[]> {
+  const revision = readRevision();
+  return database.transaction(async (client) => {
+    await refuseOldServer(client);
+    await refuseEncoding(client);
+    await refuseIsolation(client);
+    await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
+    const applied = await readApplied(client);
+    await refuseUnreleased(client, applied);
+    refuseNewer(applied, revision);
+    const pending = readSchema().filter(isPending(applied));
+    // Imported here because the lifecycles and the catalogue take longer to load than most commands take to run.
+    const { addLifecycleMoves } = await import('../lifecycles/move-store.js');
+    await untilUnblocked(client, onBlocked, async () => {
+      if (pending.length > 0) await apply(client, pending, revision);
+      await addLifecycleMoves(client);
+    });
+    return pending.map(({ name }) => name);
+  }, true);
+}
+
+/** Runs `work` until it gets every lock in time. Until then, this transaction keeps other nodes from migrating. */
+async function untilUnblocked(
+  client: Queryable,
+  onBlocked: (session: BlockingSession) => void,
+  work: () => Promise<void>,
+): Promise<void> {
+  const { lockMs, pauseMs } = migrationLimits;
+  await client.query({ text: 'savepoint unblocked' });
+  for (let lastPid: number | undefined; ; ) {
+    try {
+      await client.query({ text: `set local lock_timeout = ${lockMs}` });
+      return await work();
+    } catch (error) {
+      if (!isBlocked(error)) throw error;
+      await client.query({ text: 'rollback to savepoint unblocked' });
+      const session = await readBlockingSession(client);
+      if (session && session.pid !== lastPid) onBlocked(session);
+      lastPid = session?.pid;
+      // Pauses on the server: if the server limits how long a transaction may be idle, a pause here would end this one.
+      await client.query({ text: 'select pg_sleep($1)', values: [pauseMs / 1_000] });
+    }
+  }
+}
+
+/** Returns whether another transaction was in the way: it held a lock for too long, or there was a deadlock. */
+function isBlocked(error: unknown): boolean {
+  return isLockTimeout(error) || (error as { code?: string }).code === '40P01';
+}
+
+/** Returns a test for files to apply: functions whose text has changed, and files that were never applied. */
+function isPending(applied: Applied): (file: SchemaFile) => boolean {
+  return ({ name, checksum }) =>
+    !applied.checksums.has(name) ||
+    (name.startsWith('functions/') && applied.checksums.get(name) !== checksum);
+}
+
+async function apply(client: Queryable, pending: readonly SchemaFile[], revision: number): Promise<void> {
+  await client.query({
+    text: `
+  -- A function may be created before the functions that it calls.
+  set local check_function_bodies = off;
+  create schema if not exists posthorn;
+  create table if not exists posthorn.schema_files (
+    name       text primary key,
+    checksum   text not null,
+    revision   int not null,
+    applied_at timestamptz not null default now()
+  )`,
+  });
+  for (const { name, text, checksum } of pending) {
+    await client.query({ text }).catch((error: Error) => {
+      throw isUnreachable(error) || isBlocked(error) ? error : new MigrationFailed(name, error);
+    });
+    await client.query({
+      text: `
+  insert into posthorn.schema_files (name, checksum, revision) values ($1, $2, $3)
+  on conflict (name) do update set checksum = excluded.checksum, revision = excluded.revision, applied_at = now()`,
+      values: [name, checksum, revision],
+    });
+  }
+}
+
+/** Returns whether the database has this version's schema or a newer one, as during a rolling upgrade. */
+export async function isMigrated(database: Database): Promise<boolean> {
+  return (await compareSchema(database)) !== 'older';
+}
+
+/** Returns how the schema of the database compares with that of this version. */
+export async function compareSchema(database: Database): Promise<'older' | 'same' | 'newer'> {
+  const difference = (await readApplied(database)).revision - readRevision();
+  return difference === 0 ? 'same' : difference < 0 ? 'older' : 'newer';
+}
+
+/**
+ * Returns the files in the order in which they are applied to an empty database. There are dozens of small ones: reading
+ * them synchronously takes a fraction of the time, and a node has nothing else to do while it starts.
+ */
+function readSchema(): readonly SchemaFile[] {
+  const files: SchemaFile[] = [];
+  for (const folder of ['baseline', 'migrations', 'functions']) {
+    for (const file of filesIn(folder)) {
+      const name = `${folder}/${file}`;
+      const text = readFileSync(new URL(name, directory), 'utf8');
+      files.push({ name, text, checksum: createHash('sha256').update(text).digest('hex') });
+    }
+  }
+  return files;
+}
+
+function filesIn(folder: string): readonly string[] {
+  try {
+    const names = readdirSync(new URL(`${folder}/`, directory));
+    return names.filter((name) => name.endsWith('.sql')).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the revision, which increases with every released schema change. */
+function readRevision(): number {
+  return Number(readFileSync(new URL('revision', directory), 'utf8'));
+}
+
+interface Applied {
+  revision: number;
+  checksums: ReadonlyMap<string, string>;
+}
+
+async function readApplied(client: Queryable): Promise<Applied> {
+  if (!(await hasTable(client, 'schema_files'))) return { revision: 0, checksums: new Map() };
+  const { rows } = await client.query<{ name: string; checksum: string; revision: number }>({
+    text: 'select name, checksum, revision from posthorn.schema_files',
+  });
+  return {
+    revision: Math.max(0, ...rows.map(({ revision }) => revision)),
+    checksums: new Map(rows.map(({ name, checksum }) => [name, checksum])),
+  };
+}
+
+async function refuseOldServer(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ server_version_num: string }>({ text: 'show server_version_num' });
+  const version = Number(rows[0]?.server_version_num);
+  if (version < serverVersionMin) {
+    throw new IncompatibleDatabase(
+      `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
+    );
+  }
+}
+
+async function refuseEncoding(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>({ text: 'show server_encoding' });
+  const encoding = rows[0]!.server_encoding;
+  if (encoding !== 'UTF8') throw new IncompatibleDatabase(`The database uses ${encoding}. ${encodingRemedy}`);
+}
+
+/**
+ * Throws if the default isolation level is not 'read committed'. Our transactions state their isolation level, but a
+ * statement outside of a transaction cannot, so it uses the default.
+ */
+async function refuseIsolation(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ level: string; repair: string }>({
+    text: `select current_setting('default_transaction_isolation') as level, ${isolationRepair} as repair`,
+  });
+  const { level, repair } = rows[0]!;
+  if (level !== 'read committed') {
+    throw new IncompatibleDatabase(
+      `default_transaction_isolation is '${level}'; Posthorn needs 'read committed'. In psql: ${repair}`,
+    );
+  }
+}
+
+async function refuseUnreleased(client: Queryable, { checksums, revision }: Applied): Promise<void> {
+  const isUnreleased = checksums.size > 0 ? revision < revisionMin : await hasTable(client, 'migrations');
+  if (!isUnreleased) return;
+  throw new IncompatibleDatabase(
+    'This database was created by a version of Posthorn that was never released and cannot be upgraded. ' +
+      'Nothing in it was changed. Use an empty database: set DATABASE_URL to another one, or, for the embedded ' +
+      'database, set POSTHORN_DATA_DIR to another directory or delete the one in use.',
+  );
+}
+
+function refuseNewer(applied: Applied, revision: number): void {
+  if (applied.revision > revision) {
+    throw new IncompatibleDatabase(
+      `The database has schema revision ${applied.revision}; this version of Posthorn supports revision ${revision}. ` +
+        'Nothing in it was changed. Start the newer version that migrated it.',
+    );
+  }
+}
+
+/**
+ * Returns whether a table exists. Queries the system catalog, because `to_regclass` may return a result cached before
+ * the lock was granted.
+ */
+async function hasTable(client: Queryable, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ present: boolean }>({
+    text: `
+  select exists (select from pg_catalog.pg_tables where schemaname = 'posthorn' and tablename = $1) as present`,
+    values: [name],
+  });
+  return rows[0]?.present === true;
+}

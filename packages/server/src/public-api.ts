@@ -1,0 +1,192 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { bearerText, installAuth, type TokenDirectory } from './access/auth.js';
+import type { GuessLimit } from './access/guess-limit.js';
+import { installIdempotency } from './access/idempotency.js';
+import { tokenRoute } from './access/own-token-routes.js';
+import { RateLimiter, type RateLimits } from './access/rate-limit.js';
+import { limitReads, readLimits } from './access/read-slots.js';
+import { auditChainRoutes } from './audit/chain-routes.js';
+import { auditLogRoutes } from './audit/log-routes.js';
+import type { Catalogue } from './catalogue/catalogue.js';
+import { eventTypeRoutes } from './catalogue/event-type-routes.js';
+import { type ConsoleOptions, consoleRoutes } from './console/console.js';
+import { deliveryRoutes } from './deliveries/delivery-routes.js';
+import { deliveryListRoutes } from './deliveries/list-routes.js';
+import { replayRoutes } from './deliveries/replay-routes.js';
+import { earliestReadableMs } from './events/event.js';
+import type { ReadEvents } from './events/event-page-store.js';
+import { eventRoutes } from './events/event-routes.js';
+import { eventTailRoute } from './events/tail-routes.js';
+import type { Metrics } from './operations/metrics.js';
+import type { Database } from './postgres/database.js';
+import { publicGuides } from './reference/guides.js';
+import { installOpenApi } from './reference/openapi.js';
+import type { DeliveryRules } from './reference/receiving-guides.js';
+import { referenceRoutes } from './reference/reference.js';
+import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
+import type { Notifier } from './signals/notifier.js';
+import { statsRoute } from './stats/stats-routes.js';
+import { webhookStatsRoute } from './stats/webhook-stats-routes.js';
+import type { AddressPolicy, Cidr } from './values/address.js';
+import { durationText } from './values/duration.js';
+import type { SecretBox } from './values/secret-box.js';
+import type { Tag } from './web/api-document.js';
+import { limitConnections } from './web/connection-limit.js';
+import { healthRoutes } from './web/health.js';
+import { createListener } from './web/listener.js';
+import type { CountExchange } from './web/minute-windows.js';
+import { ProblemSchema } from './web/problem-schema.js';
+import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
+import type { DeliveryControl } from './webhooks/delivery-control.js';
+import { webhookListRoute } from './webhooks/list-routes.js';
+import { webhookSecretRoute } from './webhooks/secret-routes.js';
+import { webhookTestRoute } from './webhooks/test-routes.js';
+import { webhookVerifyRoute } from './webhooks/verify-routes.js';
+import { webhookRoutes } from './webhooks/webhook-routes.js';
+
+export interface PublicApiOptions {
+  logger: FastifyBaseLogger;
+  version: string;
+  database: Database;
+  /** Reads events from the primary, or from a replica that is up to date. */
+  readEvents: ReadEvents;
+  tokens: TokenDirectory;
+  catalogue: Catalogue;
+  policy: AddressPolicy;
+  secrets: SecretBox;
+  control: DeliveryControl;
+  console: ConsoleOptions;
+  rateLimits: RateLimits;
+  guesses: GuessLimit;
+  /** Set if this node has several processes. A limit then applies to all of them together. */
+  counts: CountExchange | undefined;
+  trustedProxies: readonly Cidr[];
+  /** The delivery settings that the API reference describes. */
+  deliveryRules: DeliveryRules;
+  /** How long events and deliveries can be read. */
+  retentionMs: number;
+  /** How many webhooks an organization can have. */
+  webhooksMax: number;
+  /** The address of the public API for clients, if the operator set one. */
+  serverUrl: string | undefined;
+  metrics: Metrics;
+  recorded: Notifier;
+  now: () => number;
+  isReady: () => Promise<boolean>;
+  hasStarted: () => boolean;
+  stopping: AbortSignal;
+}
+
+const bodyLimit = 64 * 1024;
+
+const publicTags = (kept: string): readonly Tag[] => [
+  {
+    name: 'Events',
+    description:
+      `An event records something that happened on the platform. Events never change and are kept for ` +
+      `${kept}.`,
+  },
+  {
+    name: 'Webhooks',
+    description:
+      'A webhook subscribes to event types. Each matching event is sent to your URL as a signed request.',
+  },
+  {
+    name: 'Deliveries',
+    description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
+  },
+  {
+    name: 'Audit log',
+    description: 'The audit log shows who changed what. Entries never change and are kept for 12 months.',
+  },
+  { name: 'Token', description: 'The access token that you use, and what it may do.' },
+  { name: 'Monitoring', description: 'Health checks. No token required.' },
+  webhooksSectionTag,
+];
+
+/** Returns where to send a request that has no route here. Clients do not learn the platform listener's address. */
+function elsewhere(method: string, path: string): string | undefined {
+  if (method === 'POST' && path === '/v1/events')
+    return 'To record events, use POST /platform/events on the platform listener.';
+  return path.startsWith('/platform/')
+    ? 'This is the public listener. The platform API is on the platform listener (POSTHORN_PLATFORM_PORT, 7401 by ' +
+        'default).'
+    : undefined;
+}
+
+/** Creates the public listener: API, console and reference. */
+export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
+  const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
+  const earliestMs = () => earliestReadableMs(now(), options.retentionMs);
+  const app = await createListener({
+    name: 'public',
+    logger: options.logger,
+    bodyLimit,
+    trustedProxies: options.trustedProxies,
+    hasStarted: options.hasStarted,
+    onFinished: options.metrics.observeRequests('public'),
+    elsewhere,
+  });
+  limitConnections(app.server, (connections) =>
+    options.logger.warn({ connections }, 'connections to the public listener are refused: too many are open'),
+  );
+  installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
+  const limits = readLimits(database.use.max);
+  limitReads(app, limits);
+  const unsent = new UnsentBytes();
+  limitUnsentBytes(app, unsent);
+  installIdempotency(app, database, options.secrets);
+  await installOpenApi(app, {
+    title: 'Posthorn API',
+    version: options.version,
+    description:
+      'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
+      'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
+      `The [console](${options.serverUrl ?? ''}/console) shows the same in a browser.`,
+    guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
+    securityName: 'accessToken',
+    securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
+    tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
+    serverUrl: options.serverUrl,
+    webhooks: () => webhooksSection(catalogue),
+    problemSchema: ProblemSchema,
+  });
+  healthRoutes(app, options.isReady);
+  eventRoutes(app, database, earliestMs, readEvents);
+  eventTailRoute(app, {
+    readEvents,
+    database,
+    now,
+    earliestMs,
+    recorded: options.recorded,
+    stopping: options.stopping,
+    isStillAllowed: (request) => tokens.allows(bearerText(request)),
+    readsMax: limits.tails,
+    unsent,
+  });
+  eventTypeRoutes(app, catalogue);
+  webhookListRoute(app, database, webhooksMax);
+  webhookRoutes(app, {
+    database,
+    catalogue,
+    control,
+    now,
+    webhooksMax,
+    policy: options.policy,
+    secrets: options.secrets,
+  });
+  webhookVerifyRoute(app, { database, control, now });
+  webhookSecretRoute(app, { database, control, now, secrets: options.secrets });
+  webhookTestRoute(app, { database, catalogue, control, now });
+  webhookStatsRoute(app, database, now);
+  deliveryListRoutes(app, database, earliestMs);
+  deliveryRoutes(app, { database, earliestMs, userAgent: `Posthorn/${options.version}` });
+  replayRoutes(app, { database, catalogue, earliestMs });
+  auditLogRoutes(app, database, now);
+  auditChainRoutes(app, database, now);
+  tokenRoute(app);
+  statsRoute(app, database, now);
+  referenceRoutes(app);
+  consoleRoutes(app, options.console);
+  return app;
+}

@@ -1,0 +1,349 @@
+import { readFileSync } from 'node:fs';
+import { dayMs } from '../values/duration.js';
+import { parseSecretKeys } from './keys.js';
+import {
+  cidrs,
+  databaseUrlForm,
+  durationWithin,
+  hexColor,
+  host,
+  origin,
+  origins,
+  postgresUrl,
+  processCount,
+  wholeNumber,
+} from './setting-values.js';
+
+const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
+export type Role = (typeof roles)[number];
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+interface Setting<T> {
+  env: string;
+  /** Used if the variable is not set; undefined if there is no default. */
+  fallback: string | undefined;
+  /** Describes the default if it is not a fixed text. */
+  fallbackNote?: string;
+  accepts: string;
+  description: string;
+  /** Whether to keep the value out of every message. */
+  secret?: boolean;
+  /** Whether an empty value differs in meaning from a variable that is not set. */
+  emptyCounts?: boolean;
+  parse: (text: string) => T | undefined;
+  /** Returns how to correct a value that is not valid, if that is known. */
+  repair?: (text: string) => string | undefined;
+}
+
+const setting = <T>(definition: Setting<T>): Setting<T> => definition;
+
+/** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
+export const settings = {
+  databaseUrl: setting({
+    env: 'DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: databaseUrlForm,
+    description:
+      'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
+    secret: true,
+    parse: postgresUrl,
+  }),
+  directDatabaseUrl: setting({
+    env: 'POSTHORN_DIRECT_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'the same as `DATABASE_URL`',
+    accepts: databaseUrlForm,
+    description:
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the `delivery` role opens one connection to it, to listen for notifications.',
+    secret: true,
+    parse: postgresUrl,
+  }),
+  readDatabaseUrl: setting({
+    env: 'POSTHORN_READ_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: databaseUrlForm,
+    description:
+      'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
+    secret: true,
+    parse: postgresUrl,
+  }),
+  dataDir: setting({
+    env: 'POSTHORN_DATA_DIR',
+    fallback: '.posthorn',
+    accepts: 'a directory path',
+    description: 'Directory for the embedded database and the generated keys.',
+    parse: (text) => (text.includes('\0') ? undefined : text),
+  }),
+  host: setting({
+    env: 'POSTHORN_HOST',
+    fallback: '127.0.0.1',
+    accepts: 'an IP address or a host name',
+    description: 'Address of the public listener, which serves the API, the console and the API reference.',
+    parse: host,
+  }),
+  port: setting({
+    env: 'POSTHORN_PORT',
+    fallback: '7400',
+    accepts: 'a port number, or 0 for any free port',
+    description: 'Port of the public listener.',
+    parse: wholeNumber(65_535),
+  }),
+  platformHost: setting({
+    env: 'POSTHORN_PLATFORM_HOST',
+    fallback: '127.0.0.1',
+    accepts: 'an IP address or a host name',
+    description:
+      'Address of the platform listener, which records events and serves metrics. Do not expose it to the internet.',
+    parse: host,
+  }),
+  platformPort: setting({
+    env: 'POSTHORN_PLATFORM_PORT',
+    fallback: '7401',
+    accepts: 'a port number, or 0 for any free port',
+    description: 'Port of the platform listener.',
+    parse: wholeNumber(65_535),
+  }),
+  platformToken: setting({
+    env: 'POSTHORN_PLATFORM_TOKEN',
+    fallback: undefined,
+    fallbackNote: 'generated in the data directory',
+    accepts: '16 to 256 printable ASCII characters without spaces',
+    description: 'Bearer token for the platform listener.',
+    secret: true,
+    parse: (text) => (/^[!-~]{16,256}$/.test(text) ? text : undefined),
+  }),
+  secretKeys: setting({
+    env: 'POSTHORN_SECRET_KEY',
+    fallback: undefined,
+    fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
+    accepts: '32 bytes in base64, or several such keys separated by commas',
+    description:
+      'Key that encrypts webhook secrets and headers at rest. If you set several keys, Posthorn encrypts with the first and can decrypt with any of them.',
+    secret: true,
+    parse: parseSecretKeys,
+  }),
+  retryScheduleMs: setting({
+    env: 'POSTHORN_RETRY_SCHEDULE',
+    fallback: '5s,5m,1h,12h',
+    accepts: '1 to 19 durations from 1ms to 30d, separated by commas, such as 5s,5m,1h,12h',
+    description:
+      'Wait times before the second, third and later delivery attempts. There is one more attempt than there are wait times.',
+    parse: (text) => {
+      const waits = text.split(',').map((part) => durationWithin(1, 30 * dayMs)(part.trim()));
+      return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
+    },
+  }),
+  deliveryTimeoutMs: setting({
+    env: 'POSTHORN_DELIVERY_TIMEOUT',
+    fallback: '10s',
+    accepts: 'a duration from 1ms to 10m, such as 10s',
+    description: 'Time limit for one delivery attempt, from connecting to reading the response.',
+    parse: durationWithin(1, 600_000),
+  }),
+  egressAllow: setting({
+    env: 'POSTHORN_EGRESS_ALLOW',
+    fallback: '',
+    fallbackNote: 'empty; `127.0.0.0/8,::1/128` with `npm start`',
+    accepts: 'CIDR blocks separated by commas, such as 127.0.0.0/8,::1/128',
+    description:
+      'Non-public networks that deliveries may reach. Plain `http` is accepted only for these networks.',
+    emptyCounts: true,
+    ...cidrs,
+  }),
+  trustedProxies: setting({
+    env: 'POSTHORN_TRUSTED_PROXIES',
+    fallback: '',
+    fallbackNote: 'none',
+    accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
+    description:
+      'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
+    ...cidrs,
+  }),
+  roles: setting({
+    env: 'POSTHORN_ROLES',
+    fallback: roles.join(','),
+    accepts: `one or more of ${roles.join(', ')}, separated by commas`,
+    description: 'The roles of this node. To run specialized nodes, give each node only some of the roles.',
+    parse: (text): ReadonlySet<Role> | undefined => {
+      const named = text.split(',').map((part) => part.trim());
+      return named.every((name) => (roles as readonly string[]).includes(name))
+        ? new Set(named as Role[])
+        : undefined;
+    },
+  }),
+  processes: setting({
+    env: 'POSTHORN_PROCESSES',
+    fallback: undefined,
+    fallbackNote: 'one, without a supervisor',
+    accepts: 'auto, or a whole number from 1 to 64',
+    description:
+      'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most 8. ' +
+      'See the section [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
+    parse: processCount,
+  }),
+  rateLimitReads: setting({
+    env: 'POSTHORN_RATE_LIMIT_READS',
+    fallback: '600',
+    accepts: 'a whole number; 0 turns the limit off',
+    description:
+      'Read requests per minute per token, counted per node, not per process. `0` turns the limit off.',
+    parse: wholeNumber(999_999_999),
+  }),
+  rateLimitWrites: setting({
+    env: 'POSTHORN_RATE_LIMIT_WRITES',
+    fallback: '60',
+    accepts: 'a whole number; 0 turns the limit off',
+    description:
+      'Write requests per minute per token, counted per node, not per process. `0` turns the limit off.',
+    parse: wholeNumber(999_999_999),
+  }),
+  catalogueFile: setting({
+    env: 'POSTHORN_CATALOGUE',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a readable JSON file: an array of {type, description, schema, sample}',
+    description: 'JSON file with your own event types: an array of `{type, description, schema, sample}`.',
+    parse: (text) => (text.includes('\0') ? undefined : text),
+  }),
+  eventRetentionMs: setting({
+    env: 'POSTHORN_EVENT_RETENTION',
+    fallback: '90d',
+    accepts: 'a duration from 1d to 3650d, such as 90d',
+    description: 'How long events and deliveries can be read. After that, they are deleted.',
+    parse: durationWithin(dayMs, 3_650 * dayMs),
+  }),
+  webhooksMax: setting({
+    env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
+    fallback: '100',
+    accepts: 'a whole number from 1 to 1000',
+    description: 'Maximum number of webhooks per organization.',
+    parse: (text) => {
+      const count = wholeNumber(1_000)(text);
+      return count === 0 ? undefined : count;
+    },
+  }),
+  publicOrigin: setting({
+    env: 'POSTHORN_PUBLIC_URL',
+    fallback: undefined,
+    fallbackNote: 'the address of the public listener',
+    accepts: 'an http or https URL without a path, such as https://hooks.example.com',
+    description:
+      'The URL at which browsers reach the public listener. Posthorn uses it in links to the console and the portal.',
+    parse: origin,
+  }),
+  portalOrigins: setting({
+    env: 'POSTHORN_PORTAL_ORIGINS',
+    fallback: '',
+    fallbackNote: 'none',
+    accepts: 'origins separated by commas, such as https://app.example.com,http://localhost:3000',
+    description: 'Origins whose pages may show the console in a frame.',
+    parse: origins,
+  }),
+  portalName: setting({
+    env: 'POSTHORN_PORTAL_NAME',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: '1 to 60 characters without control characters',
+    description: 'The name of your platform, shown in the portal.',
+    parse: (text) => (/^[^\p{Cc}\p{Cs}\u2028\u2029]{1,60}$/u.test(text) ? text : undefined),
+  }),
+  portalLogoFile: setting({
+    env: 'POSTHORN_PORTAL_LOGO',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a readable SVG or PNG file of at most 64 KiB',
+    description: "File with your platform's logo, shown in the portal: SVG or PNG, at most 64 KiB.",
+    parse: (text) => (text.includes('\0') ? undefined : text),
+  }),
+  portalAccent: setting({
+    env: 'POSTHORN_PORTAL_ACCENT',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a CSS hex color such as #0a7d55',
+    description: 'The accent color of the portal.',
+    parse: hexColor,
+  }),
+  cell: setting({
+    env: 'POSTHORN_CELL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: '1 to 16 lowercase letters and digits',
+    description:
+      'The name of this cell, if you run several. Tokens created in this cell contain this name. All nodes that share a database must use the same name.',
+    parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
+  }),
+  logLevel: setting({
+    env: 'POSTHORN_LOG_LEVEL',
+    fallback: 'info',
+    accepts: `one of ${logLevels.join(', ')}`,
+    description: `How much to log: ${logLevels.map((level) => `\`${level}\``).join(', ')}.`,
+    parse: (text) => logLevels.find((level) => level === text),
+  }),
+} as const;
+
+type Settings = typeof settings;
+export type SettingName = keyof Settings;
+type Value<S> = S extends Setting<infer T> ? T : never;
+type Optional =
+  | 'databaseUrl'
+  | 'directDatabaseUrl'
+  | 'readDatabaseUrl'
+  | 'platformToken'
+  | 'secretKeys'
+  | 'catalogueFile'
+  | 'processes'
+  | 'publicOrigin'
+  | 'portalName'
+  | 'portalLogoFile'
+  | 'portalAccent'
+  | 'cell';
+
+export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[K]> } & {
+  [K in Optional]: Value<Settings[K]> | undefined;
+};
+
+/** Reports settings that are not valid, one line for each. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+/**
+ * Reads every setting from the environment. `fallbacks` replace the defaults of the table; `npm start` uses
+ * them to allow deliveries to this machine.
+ */
+export function readConfig(
+  env: Record<string, string | undefined>,
+  fallbacks: Partial<Record<SettingName, string>> = {},
+): Config {
+  const config: Record<string, unknown> = {};
+  const faults: string[] = [];
+  for (const [key, definition] of Object.entries(settings) as [keyof Settings, Setting<unknown>][]) {
+    const given = env[definition.env];
+    const unset = given === undefined || (given === '' && !definition.emptyCounts);
+    const text = unset ? (fallbacks[key] ?? definition.fallback) : given;
+    if (text === undefined) {
+      config[key] = undefined;
+      continue;
+    }
+    const value = definition.parse(text);
+    if (value === undefined) faults.push(faultLine(definition, text));
+    config[key] = value;
+  }
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  return config as Config;
+}
+
+function faultLine(definition: Setting<unknown>, text: string): string {
+  const shown = definition.secret ? 'the value (not shown)' : JSON.stringify(text);
+  const line = `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
+  const repair = definition.repair?.(text);
+  return repair === undefined ? line : `${line} ${repair}`;
+}
+
+/** The version in package.json. */
+export const version: string = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+).version;

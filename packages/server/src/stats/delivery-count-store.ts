@@ -1,0 +1,109 @@
+import { arrayText } from '../postgres/array-text.js';
+import type { Queryable } from '../postgres/database.js';
+import { ensurePartitions } from '../postgres/partitions.js';
+import type { DeliveryCounts } from './delivery-counts.js';
+
+/** The lengths of the counted periods, in minutes. */
+export type Step = 1 | 60;
+
+/** What one process counted for a webhook, a workspace or an organization in a minute or an hour. */
+export interface CountedDeliveries extends DeliveryCounts {
+  organization_id: string;
+  /** The webhook, the workspace, or '' for the whole organization. */
+  scope: string;
+  step: Step;
+  atMs: number;
+  /** A random number that distinguishes rows of different processes. */
+  part: number;
+}
+
+/**
+ * Writes counts in one statement. Replaces earlier rows with the same `part`, so nothing is counted twice if
+ * a write is repeated.
+ */
+export async function writeDeliveryCounts(
+  database: Queryable,
+  rows: readonly CountedDeliveries[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const column = (read: (row: CountedDeliveries) => number | string) => arrayText(rows, read);
+  await ensurePartitions(
+    database,
+    'delivery_counts',
+    rows.map(({ atMs }) => atMs),
+  );
+  await database.query({
+    name: 'count deliveries',
+    text: `
+  insert into posthorn.delivery_counts
+         (organization_id, scope, step, at, part, delivered, failed_attempts, given_up, latencies)
+  select organization_id, scope, step, to_timestamp(at_ms / 1000), part, delivered, failed_attempts, given_up,
+         latencies::int[]
+    from unnest($1::text[], $2::text[], $3::smallint[], $4::float8[], $5::int[], $6::int[], $7::int[], $8::int[],
+                $9::text[]) as u (
+           organization_id, scope, step, at_ms, part, delivered, failed_attempts, given_up, latencies)
+  on conflict (organization_id, scope, step, at, part) do update
+     set delivered = excluded.delivered, failed_attempts = excluded.failed_attempts,
+         given_up = excluded.given_up, latencies = excluded.latencies`,
+    values: [
+      column((row) => row.organization_id),
+      column((row) => row.scope),
+      column((row) => row.step),
+      column((row) => row.atMs),
+      column((row) => row.part),
+      column((row) => row.delivered),
+      column((row) => row.failed_attempts),
+      column((row) => row.given_up),
+      column((row) => `{${row.latencies.join(',')}}`),
+    ],
+  });
+}
+
+export interface CountsQuery {
+  organization_id: string;
+  scope: string;
+  fromMs: number;
+  /** Exclusive. */
+  toMs: number;
+}
+
+/** Nodes update the row of an hour at the end of each minute, so it is complete shortly after the hour ends. */
+const hourCompleteAfter = "interval '1 minute'";
+
+/**
+ * Reads counts with their times, one row for each process that counted. An hour that may not be complete yet is read
+ * minute by minute.
+ */
+export async function readDeliveryCounts(
+  database: Queryable,
+  query: CountsQuery,
+  step: Step,
+): Promise<readonly (DeliveryCounts & { atMs: number })[]> {
+  const inScope = 'organization_id = $1 and scope = $2 and at >= $3 and at < $4';
+  const figures = 'delivered, failed_attempts, given_up, latencies::text as latencies';
+  const text =
+    step === 1
+      ? `
+  select at, ${figures} from posthorn.delivery_counts where ${inScope} and step = 1`
+      : `
+  with current as materialized (
+    select date_trunc('hour', clock_timestamp() - ${hourCompleteAfter}, 'UTC') as hour
+  )
+  select at, ${figures}
+    from posthorn.delivery_counts
+   where ${inScope} and step = 60 and at < (select hour from current)
+   union all
+  select date_trunc('hour', at, 'UTC'), ${figures}
+    from posthorn.delivery_counts
+   where ${inScope} and step = 1 and at >= (select hour from current)`;
+  const { rows } = await database.query<Omit<DeliveryCounts, 'latencies'> & { at: Date; latencies: string }>({
+    name: `delivery counts ${step}`,
+    text,
+    values: [query.organization_id, query.scope, new Date(query.fromMs), new Date(query.toMs)],
+  });
+  return rows.map(({ at, latencies, ...counts }) => ({
+    ...counts,
+    atMs: at.getTime(),
+    latencies: latencies === '{}' ? [] : latencies.slice(1, -1).split(',').map(Number),
+  }));
+}

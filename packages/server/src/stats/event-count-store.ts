@@ -1,0 +1,105 @@
+import type { Database, Queryable } from '../postgres/database.js';
+import { ensurePartitions } from '../postgres/partitions.js';
+import { avoidScans } from '../postgres/plan-settings.js';
+import type { CountsQuery } from './delivery-count-store.js';
+
+/** The lengths of the periods in which events are counted, in minutes. */
+export type EventStep = 1 | 60 | 1440;
+
+/**
+ * The longest period that one statement counts. It keeps transactions short, even when counting resumes after an
+ * interruption.
+ */
+const windowHours = 6;
+
+/** Counts the events that were recorded since the last call. Does nothing if another node is counting. */
+export async function countEvents(database: Database): Promise<void> {
+  while (await database.transaction(countNext, true));
+}
+
+/**
+ * Counts the next events, up to the horizon. What is recorded later has a later time, so every event is counted exactly
+ * once. Returns whether there are more.
+ */
+async function countNext(client: Queryable): Promise<boolean> {
+  const { rows } = await client.query<{ since: string; until: string; full: boolean; days: string[] }>({
+    text: `
+  select since::text, until::text, until = since + make_interval(hours => $1) as full,
+         array[since at time zone 'UTC', until at time zone 'UTC']::date[]::text[] as days
+    from (select counted_until as since,
+                 least(posthorn.event_horizon(null), counted_until + make_interval(hours => $1)) as until
+            from posthorn.event_count_progress
+             for update skip locked) p
+   where until > since`,
+    values: [windowHours],
+  });
+  const [next] = rows;
+  if (!next) return false;
+  await ensurePartitions(client, 'event_counts', next.days.map(Date.parse));
+  // Only the index `events_by_time` finds the latest events of all organizations without reading older ones.
+  await avoidScans(client, ['seqscan', 'indexscan', 'indexonlyscan']);
+  await client.query({
+    text: `
+  insert into posthorn.event_counts as c (organization_id, scope, step, at, type, events)
+  select e.organization_id, s.scope, t.step, t.at, e.type, sum(e.events)
+    from (select r.organization_id, r.workspace_id, r.type, date_trunc('minute', r.created_at, 'UTC') as minute,
+                 count(*) as events
+            from posthorn.events r
+           where r.created_at >= $1 and r.created_at < $2
+           group by 1, 2, 3, 4) e
+   cross join lateral (select '' union all select e.workspace_id where e.workspace_id is not null) as s (scope)
+   cross join lateral (values (1, e.minute), (60, date_trunc('hour', e.minute, 'UTC')),
+                              (1440, date_trunc('day', e.minute, 'UTC'))) as t (step, at)
+   group by 1, 2, 3, 4, 5
+  on conflict (organization_id, scope, step, at, type) do update set events = c.events + excluded.events`,
+    values: [next.since, next.until],
+  });
+  await client.query({
+    text: 'update posthorn.event_count_progress set counted_until = $1',
+    values: [next.until],
+  });
+  return next.full;
+}
+
+/** Reads the number of events in each minute, hour or day (UTC). Periods without events are left out. */
+export async function readEventCounts(
+  database: Queryable,
+  query: CountsQuery,
+  step: EventStep,
+): Promise<ReadonlyMap<number, number>> {
+  const { rows } = await database.query<{ at: Date; events: number }>({
+    name: 'event counts',
+    text: `
+  select at, sum(events) as events
+    from posthorn.event_counts
+   where organization_id = $1 and scope = $2 and step = $3 and at >= $4 and at < $5
+   group by at`,
+    values: rangeOf(query, step),
+  });
+  return new Map(rows.map(({ at, events }) => [at.getTime(), events]));
+}
+
+/** Reads the most frequent event types, most frequent first. */
+export async function readFrequentTypes(
+  database: Queryable,
+  query: CountsQuery,
+  step: EventStep,
+  most: number,
+): Promise<readonly { type: string; count: number }[]> {
+  const { rows } = await database.query<{ type: string; count: number }>({
+    name: 'frequent types',
+    text: `
+  select type, sum(events) as count
+    from posthorn.event_counts
+   where organization_id = $1 and scope = $2 and step = $3 and at >= $4 and at < $5
+   group by type
+   order by count desc, type
+   limit $6`,
+    values: [...rangeOf(query, step), most],
+  });
+  return rows;
+}
+
+function rangeOf({ organization_id, scope, fromMs, toMs }: CountsQuery, step: EventStep): unknown[] {
+  return [organization_id, scope, step, new Date(fromMs), new Date(toMs)];
+}

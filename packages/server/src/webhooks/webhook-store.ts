@@ -1,0 +1,328 @@
+import { mayStartWork } from '../cells/relocation-store.js';
+import type { Queryable } from '../postgres/database.js';
+import type { Position } from '../values/cursor.js';
+import { alignWaiting } from './waiting-store.js';
+import type { DisabledReason, Webhook, WebhookStatus } from './webhook.js';
+import { reverifyAfterMs } from './webhook.js';
+
+const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
+         w.headers, w.status, w.disabled_reason, w.event_types,
+         w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
+         w.destination_changed_at`;
+const health = (column: string) => `
+         (select h.${column} from posthorn.webhook_health h
+           where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
+const columns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')}`;
+
+export interface WebhookKey {
+  organization_id: string;
+  id: string;
+}
+
+/** A webhook key, limited to one workspace if the token is. */
+export interface VisibleWebhookKey extends WebhookKey {
+  only_workspace_id: string | undefined;
+}
+
+/** The fields that are set when a webhook is created. */
+export type NewWebhook = Pick<
+  Webhook,
+  | 'id'
+  | 'organization_id'
+  | 'workspace_id'
+  | 'url'
+  | 'description'
+  | 'rate_limit'
+  | 'header_names'
+  | 'headers'
+  | 'event_types'
+  | 'created_at'
+  | 'secret'
+>;
+
+/**
+ * Adds an unverified webhook. Returns false if the organization already has the maximum number of webhooks.
+ * The first automatic verification is already scheduled, in case this process dies before it has verified the
+ * webhook.
+ */
+export async function createWebhook(
+  client: Queryable,
+  webhook: NewWebhook,
+  webhooksMax: number,
+): Promise<boolean> {
+  // Two concurrent creations must not both take the last free place.
+  await client.query({
+    text: "select pg_advisory_xact_lock(hashtextextended('posthorn.webhooks ' || $1, 0))",
+    values: [webhook.organization_id],
+  });
+  const { rowCount } = await client.query({
+    text: `
+  with created as (
+    insert into posthorn.webhooks
+           (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at,
+            description, rate_limit, header_names, headers)
+    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8, $10, $11, $12, $13
+     where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
+    returning organization_id, id
+  )
+  insert into posthorn.webhook_health (organization_id, webhook_id) select organization_id, id from created`,
+    values: [
+      webhook.organization_id,
+      webhook.id,
+      webhook.workspace_id,
+      webhook.url,
+      webhook.event_types,
+      webhook.created_at,
+      webhook.secret,
+      new Date(webhook.created_at.getTime() + reverifyAfterMs[0]),
+      webhooksMax,
+      webhook.description,
+      webhook.rate_limit,
+      webhook.header_names,
+      webhook.headers,
+    ],
+  });
+  return rowCount === 1;
+}
+
+export async function readWebhook(
+  client: Queryable,
+  key: WebhookKey | VisibleWebhookKey,
+  lock = false,
+): Promise<Webhook | undefined> {
+  const { rows } = await client.query<Webhook>({
+    text: `
+  select ${columns}
+    from posthorn.webhooks w
+   where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
+   ${lock ? 'for update of w' : ''}`,
+    values: [key.organization_id, key.id, ('only_workspace_id' in key && key.only_workspace_id) || null],
+  });
+  return rows[0];
+}
+
+/** A webhook without its health, which sending does not need. */
+export type WebhookWithoutHealth = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
+
+/** Reads webhooks by ID, each in its organization. Leaves out those that this cell may not send to. */
+export async function readWebhooks(
+  database: Queryable,
+  organizationById: ReadonlyMap<string, string>,
+): Promise<readonly WebhookWithoutHealth[]> {
+  const { rows } = await database.query<WebhookWithoutHealth>({
+    name: 'webhooks by id',
+    text: `
+  select ${ownColumns}
+    from posthorn.webhooks w
+   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
+     and ${mayStartWork('w')}`,
+    values: [[...organizationById.values()], [...organizationById.keys()]],
+  });
+  return rows;
+}
+
+/** Lists webhooks, newest first, starting after `after`. */
+export async function listWebhooks(
+  database: Queryable,
+  filter: { organization_id: string; workspace_id: string | undefined },
+  after: Position | undefined,
+  limit: number,
+): Promise<readonly Webhook[]> {
+  const { rows } = await database.query<Webhook>({
+    text: `
+  select ${columns}
+    from posthorn.webhooks w
+   where organization_id = $1 and ($2::text is null or workspace_id = $2)
+     and ($3::timestamptz is null or (created_at, id) < ($3, $4))
+   order by created_at desc, id desc
+   limit $5`,
+    values: [
+      filter.organization_id,
+      filter.workspace_id ?? null,
+      after ? new Date(after.atMs) : null,
+      after?.id ?? null,
+      limit,
+    ],
+  });
+  return rows;
+}
+
+export interface WebhookChange {
+  url?: string;
+  description?: string | null;
+  rate_limit?: number | null;
+  header_names?: readonly string[];
+  headers?: Buffer | null;
+  event_types?: readonly string[];
+  status?: WebhookStatus;
+  disabled_reason?: DisabledReason | null;
+  secret?: Buffer;
+  previous_secret?: Buffer | null;
+  previous_secret_until?: Date | null;
+  verifications?: number;
+  verify_at?: Date | null;
+  verification_failure?: Webhook['verification_failure'];
+}
+
+const changeable = [
+  'url',
+  'description',
+  'rate_limit',
+  'header_names',
+  'headers',
+  'event_types',
+  'status',
+  'disabled_reason',
+  'secret',
+  'previous_secret',
+  'previous_secret_until',
+  'verifications',
+  'verify_at',
+  'verification_failure',
+] as const satisfies readonly (keyof WebhookChange)[];
+
+/** Changes the given fields and returns the changed webhook. */
+export async function changeWebhook(
+  client: Queryable,
+  key: WebhookKey,
+  change: WebhookChange,
+): Promise<Webhook | undefined> {
+  const values: unknown[] = [key.organization_id, key.id];
+  const sets = changeable
+    .filter((column) => change[column] !== undefined)
+    .map((column) => `${column} = $${values.push(change[column])}`);
+  const addressed = (['url', 'header_names'] as const)
+    .filter((column) => change[column] !== undefined)
+    .map((column) => `${column} is distinct from $${values.push(change[column])}`);
+  if (addressed.length > 0) {
+    sets.push(
+      `destination_changed_at = case when ${addressed.join(' or ')} then clock_timestamp() else destination_changed_at end`,
+    );
+  }
+  const { rows } = await client.query<Webhook>({
+    text: `
+  update posthorn.webhooks w
+     set ${[...sets, 'revision = revision + 1'].join(', ')}
+   where organization_id = $1 and id = $2
+  returning ${columns}`,
+    values,
+  });
+  return rows[0];
+}
+
+export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): Promise<Webhook | undefined> {
+  const { rows } = await client.query<Webhook>({
+    text: `
+  delete from posthorn.webhooks w
+   where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
+  returning ${columns}`,
+    values: [key.organization_id, key.id, key.only_workspace_id ?? null],
+  });
+  return rows[0];
+}
+
+/**
+ * Takes webhooks whose automatic verification is due, and schedules the next one, so that if a node dies, the
+ * verification is only delayed. Organizations take turns: an organization with many webhooks does not delay the others.
+ */
+export async function takeDueVerifications(
+  database: Queryable,
+  now: Date,
+  limit: number,
+): Promise<readonly Webhook[]> {
+  const { rows } = await database.query<Webhook>({
+    text: `
+  update posthorn.webhooks w
+     set verifications = verifications + 1,
+         verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
+   where (organization_id, id) in (
+           select v.organization_id, v.id
+             from (select *, row_number() over (partition by organization_id order by verify_at) as turn
+                     from posthorn.webhooks
+                    where status = 'unverified' and verify_at <= $1) d
+             join posthorn.webhooks v on v.organization_id = d.organization_id and v.id = d.id
+            where v.status = 'unverified' and v.verify_at <= $1 and ${mayStartWork('v')}
+            order by d.turn, v.verify_at
+            limit $3
+              for update of v skip locked)
+  returning ${columns}`,
+    values: [now, reverifyAfterMs, limit],
+  });
+  return rows;
+}
+
+/**
+ * An SQL condition: whether the minute in which tests are counted is still running. A minute that starts far in the
+ * future does not count: a clock has been set back since, and that minute would not end for a long time.
+ */
+const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
+                       and tests_since < $3::timestamptz + interval '1 minute'`;
+
+/** Counts a test event. Returns false if the webhook has reached its limit per minute. */
+export async function countTest(
+  database: Queryable,
+  key: WebhookKey,
+  now: Date,
+  max: number,
+): Promise<boolean> {
+  const { rowCount } = await database.query({
+    text: `
+  update posthorn.webhooks
+     set tests = case when ${isCurrent} then tests + 1 else 1 end,
+         tests_since = case when ${isCurrent} then tests_since else $3 end
+   where organization_id = $1 and id = $2 and ((${isCurrent}) is not true or tests < $4)`,
+    values: [key.organization_id, key.id, now, max],
+  });
+  return rowCount === 1;
+}
+
+/** Clears the failures of a webhook that was verified, so that it is not disabled because of earlier ones. */
+export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
+  await client.query({
+    text: `
+  update posthorn.webhook_health
+     set failing_since = null, last_failure_at = null
+   where organization_id = $1 and webhook_id = $2`,
+    values: [key.organization_id, key.id],
+  });
+}
+
+/** Locks webhooks until the transaction ends. Does not wait: it fails if another transaction has locked one. */
+export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[]): Promise<void> {
+  await client.query({
+    text: `
+  select from posthorn.webhooks
+   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
+     for update nowait`,
+    values: [keys.map((key) => key.organization_id), keys.map((key) => key.id)],
+  });
+}
+
+/**
+ * How many waiting deliveries are ended in the transaction that disables a webhook: usually all of them, but
+ * never so many that the transaction takes too long.
+ */
+const endedWithDisablingMax = 200;
+
+/**
+ * Disables a webhook unless it is already disabled, and ends its waiting deliveries, up to about
+ * `endedWithDisablingMax`. If `url` is given, the webhook must still have that URL. Returns the fields that the
+ * `webhook.disabled` event needs, or undefined if nothing changed.
+ */
+export async function disableWebhook(
+  client: Queryable,
+  key: WebhookKey,
+  reason: DisabledReason,
+  url?: string,
+): Promise<(WebhookKey & { workspace_id: string | null }) | undefined> {
+  const { rows } = await client.query<WebhookKey & { workspace_id: string | null }>({
+    text: `
+  update posthorn.webhooks
+     set status = 'disabled', disabled_reason = $3, verify_at = null, revision = revision + 1
+   where organization_id = $1 and id = $2 and status <> 'disabled' and url = coalesce($4, url)
+  returning organization_id, id, workspace_id`,
+    values: [key.organization_id, key.id, reason, url],
+  });
+  if (rows[0]) await alignWaiting(client, key, endedWithDisablingMax);
+  return rows[0];
+}

@@ -1,0 +1,96 @@
+import { type AddressPolicy, describeAddress, judgeUrlHost } from '../values/address.js';
+
+export type WebhookUrlFaultCode =
+  | 'invalid_url'
+  | 'url_too_long'
+  | 'scheme_not_allowed'
+  | 'user_info_not_allowed'
+  | 'fragment_not_allowed'
+  | 'address_not_allowed';
+
+interface WebhookUrlFault {
+  code: WebhookUrlFaultCode;
+  detail: string;
+}
+
+export type CheckedWebhookUrl = { ok: true; value: string } | { ok: false; fault: WebhookUrlFault };
+
+const URL_LENGTH_MAX = 2048;
+const HOST_LENGTH_MAX = 253;
+
+// The URL parser silently drops tabs, line breaks and soft hyphens and turns a backslash into a slash, so the stored
+// URL would differ from what its author sees.
+const MISREAD = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}\\]/u;
+
+const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => ({
+  ok: false,
+  fault: { code, detail },
+});
+
+/**
+ * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The URL parser
+ * also accepts `https:host` and `https:///host`, drops empty user info, and reports an empty fragment as none, so this
+ * function looks for these in the original text.
+ */
+export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWebhookUrl {
+  const tooLong = `The URL is longer than ${URL_LENGTH_MAX} characters, counted after percent-encoding.`;
+  if (text.length > URL_LENGTH_MAX) return fail('url_too_long', tooLong);
+  if (MISREAD.test(text)) {
+    return fail(
+      'invalid_url',
+      'The URL contains white space, a control or invisible character, or a backslash; percent-encode it.',
+    );
+  }
+  const scheme = /^([a-z][a-z0-9+.-]*):(?!\d)/i.exec(text)?.[1]?.toLowerCase();
+  if (scheme !== undefined && scheme !== 'https' && scheme !== 'http') {
+    return fail('scheme_not_allowed', `The scheme "${scheme}" is not supported; use https.`);
+  }
+  const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1];
+  if (authority === undefined || !URL.canParse(text)) {
+    return fail('invalid_url', 'The URL must be absolute and have a valid host, such as https://host/path.');
+  }
+  if (authority.includes('@')) {
+    return fail(
+      'user_info_not_allowed',
+      'The URL contains a username or password; remove it, and verify the signature of each request instead.',
+    );
+  }
+  if (text.includes('#')) {
+    return fail(
+      'fragment_not_allowed',
+      'The URL has a fragment, which is never sent; remove "#" and everything after it.',
+    );
+  }
+  const url = new URL(text);
+  if (url.href.length > URL_LENGTH_MAX) return fail('url_too_long', tooLong);
+  if (url.port === '0') return fail('invalid_url', 'Port 0 cannot be used.');
+  return checkHost(url, policy);
+}
+
+function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
+  const host = url.hostname.replace(/\.$/, '');
+  if (host.length > HOST_LENGTH_MAX || host.split('.').includes('')) {
+    return fail('invalid_url', `"${url.hostname}" is not a valid host name.`);
+  }
+  const verdict = judgeUrlHost(url.hostname, policy);
+  if (verdict === 'blocked') {
+    const literal = url.hostname.replace(/^\[|\]$/g, '');
+    const what = /localhost\.?$/.test(literal) ? 'loopback' : describeAddress(literal);
+    return fail(
+      'address_not_allowed',
+      `"${url.hostname}" is not a public address (${what}); use a host that is reachable from the internet. ` +
+        'The operator of this service can allow other addresses (POSTHORN_EGRESS_ALLOW).',
+    );
+  }
+  // What a host name resolves to is known only when connecting, and plain http is refused for any address that is not
+  // on the list. Without a list, that is every address, so refuse plain http now.
+  const mayBeListed = verdict === 'allowed' || (verdict === 'unknown' && !policy.allowsNothing);
+  if (url.protocol === 'http:' && !mayBeListed) {
+    return fail(
+      'scheme_not_allowed',
+      'Use https. The scheme "http" is accepted only for addresses that the operator of this service allows ' +
+        '(POSTHORN_EGRESS_ALLOW).',
+    );
+  }
+  return { ok: true, value: url.href };
+}

@@ -1,0 +1,108 @@
+import type { Catalogue } from '../catalogue/catalogue.js';
+import { unknownType } from '../catalogue/unknown-type.js';
+import type { Evidence } from '../outcomes/evidence.js';
+import type { Fault } from '../values/fault.js';
+import type { SealedHeaders } from './webhook-headers.js';
+
+export const webhookStatuses = ['active', 'unverified', 'disabled'] as const;
+export type WebhookStatus = (typeof webhookStatuses)[number];
+
+export type DisabledReason = 'gone' | 'failing' | 'manual';
+
+/** A webhook as it is stored. Its secrets and custom headers are encrypted. */
+export interface Webhook extends SealedHeaders {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+  url: string;
+  description: string | null;
+  /** Maximum number of requests per second. Each node counts separately. */
+  rate_limit: number | null;
+  status: WebhookStatus;
+  disabled_reason: DisabledReason | null;
+  event_types: readonly string[];
+  created_at: Date;
+  /** When the URL or the header names last changed. Null if they never did. */
+  destination_changed_at: Date | null;
+  last_delivery_at: Date | null;
+  last_delivery_status: 'success' | 'failed' | null;
+  /** Why the latest verification failed. Null if it succeeded, or if none has ended yet. */
+  verification_failure: (VerificationFailure & { at: string }) | null;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  previous_secret_until: Date | null;
+  revision: number;
+}
+
+/** Why a verification failed. */
+export interface VerificationFailure {
+  reason: string;
+  http_status: number | null;
+  duration_ms: number;
+  /** The beginning of the response body, as text. */
+  response: string | null;
+  /** Absent if the failure was stored by a version of Posthorn that did not keep evidence. */
+  evidence?: Evidence;
+}
+
+export const testsPerMinuteMax = 10;
+
+/** How long to wait after each failed verification before the next automatic one. */
+export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
+
+/**
+ * A webhook is disabled if it has been failing for `failingMsMax` and its failures span at least `failingSpanMsMin`.
+ */
+export const failingMsMax = 5 * 86_400_000;
+const failingSpanMsMin = 12 * 3_600_000;
+
+/** Returns whether a webhook that had only failures from `sinceMs` to `lastMs` must be disabled. */
+export function mustBeDisabled(sinceMs: number, lastMs: number, nowMs: number): boolean {
+  return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
+}
+
+/** Returns a subscription in its canonical form: `["*"]`, or distinct types and whole domains (`invoice.*`). */
+export function distinctTypes(given: string | readonly string[]): string[] {
+  return [...new Set(typeof given === 'string' ? [given] : given)];
+}
+
+/**
+ * Returns what is wrong with a list of `*`, types and whole domains. Each of them must be in the catalogue or in
+ * `subscribed`, because a webhook keeps types that are removed from the catalogue. Skips values that are not strings or
+ * have an invalid length, because the schema refuses them.
+ */
+export function faultsOfSubscription(
+  given: readonly unknown[],
+  catalogue: Catalogue,
+  subscribed: readonly string[],
+): Fault[] {
+  const faults: Fault[] = [];
+  if (given.includes('*') && given.some((type) => type !== '*')) {
+    const detail = '* means all types and cannot be combined with others';
+    faults.push({ pointer: '', code: 'not_alone', detail });
+  }
+  for (const [index, type] of given.entries()) {
+    const isOfLength = typeof type === 'string' && type !== '' && type.length <= 200;
+    if (!isOfLength || type === '*' || subscribed.includes(type)) continue;
+    const fault = faultOfType(type, catalogue);
+    if (fault) faults.push({ pointer: `/${index}`, ...fault });
+  }
+  return faults;
+}
+
+function faultOfType(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'> | undefined {
+  if (catalogue.get(type)) return undefined;
+  const domain = /^(.*)\.\*$/.exec(type)?.[1];
+  if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
+  const whole = catalogue.domains().find((one) => type.includes('*') && type.startsWith(`${one}.`));
+  const hint = whole === undefined ? '' : `. A pattern covers a whole domain: ${whole}.*`;
+  const similar = domain === undefined ? undefined : catalogue.similarDomain(domain);
+  if (similar !== undefined) {
+    const detail = `${JSON.stringify(type.slice(0, 100))} is not a known domain; did you mean ${similar}.*?`;
+    return { code: 'unknown_event_type', detail };
+  }
+  return {
+    code: 'unknown_event_type',
+    detail: `${JSON.stringify(type.slice(0, 100))} ${unknownType(type, catalogue)}${hint}`,
+  };
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { verifySnippets } from '../../src/reference/verify-snippets.js';
+import { type ProblemCode, problems } from '../../src/values/problem.js';
+import { namesBelow } from '../support/docs.js';
+import { readDocument, readOperations } from '../support/operations.js';
+import { startTestService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
+
+const service = await startTestService({
+  POSTHORN_RETRY_SCHEDULE: '7s,90m,1h,2d',
+  POSTHORN_DELIVERY_TIMEOUT: '4s',
+  POSTHORN_RATE_LIMIT_READS: '1234',
+});
+const guides = await guidesOf(service.publicUrl);
+
+async function guidesOf(url: string): Promise<Record<string, string>> {
+  const { tags } = await readDocument(url);
+  return Object.fromEntries(tags.map(({ name, description }) => [name, description]));
+}
+
+describe.each([
+  ['public API', service.publicUrl],
+  ['platform API', service.platformUrl],
+])('the errors guide of the %s', async (_name, url) => {
+  const { Errors: guide = '' } = await guidesOf(url);
+  const operations = await readOperations(url);
+
+  test('explains the codes that its operations can return, and no others', () => {
+    const explained = [...guide.matchAll(/^\| `([a-z_]+)` \| (\d+) \| (.*) \|$/gm)];
+    const named = operations
+      .flatMap(({ responses }) => Object.entries(responses))
+      .filter(([status]) => Number(status) >= 400)
+      .flatMap(([, { description }]) => [...description.matchAll(/`([a-z_]+)`: /g)].map(([, code]) => code!));
+    const ofAnyPath = ['malformed_request', 'method_not_allowed', 'not_found'];
+    expect(new Set(explained.map(([, code]) => code))).toEqual(new Set([...named, ...ofAnyPath]));
+    for (const [, code, status, meaning] of explained) {
+      const problem = problems[code as ProblemCode];
+      expect([Number(status), meaning]).toEqual([problem.status, `**${problem.title}.** ${problem.advice}`]);
+    }
+  });
+});
+
+describe('the guides of the public API', () => {
+  test('have the waits, the timeout and the limits of this service', () => {
+    const retries = guides['Responses and retries'] ?? '';
+    const waits = [...retries.matchAll(/^\| (\d) \| (.*) \|$/gm)].map(
+      ([, attempt, wait]) => `${attempt}: ${wait}`,
+    );
+    expect(waits).toEqual(['2: 7 seconds', '3: 90 minutes', '4: 1 hour', '5: 2 days']);
+    expect(retries).toContain('up to 5 attempts');
+    expect(retries).toContain('2xx within 4 seconds');
+    expect(guides['Requests and responses']).toContain('1234 reads');
+  });
+
+  test('have the programs that verify signatures', () => {
+    for (const source of Object.values(verifySnippets))
+      expect(guides['Verify signatures']).toContain(`\n${source}\n\`\`\``);
+  });
+
+  test('name every header that a delivery has', async () => {
+    const tenant = await newTenant(service);
+    const { receiver } = await tenant.connect(200);
+    await tenant.record();
+    const { headers } = await receiver.deliveries.nth(1);
+    const documented = [...(guides['Receive webhooks'] ?? '').matchAll(/^\| `([\w-]+)` \|/gm)].map(
+      ([, name]) => name!,
+    );
+    const ofHttp = ['connection', 'content-length', 'host'];
+    const sent = Object.keys(headers).filter((name) => !ofHttp.includes(name));
+    expect(documented.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(sent));
+    expect(new Set(documented)).toEqual(new Set(namesBelow('docs/receive-webhooks.md', '### Headers')));
+  });
+});
