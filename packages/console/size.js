@@ -16,7 +16,7 @@ function filesOfFirstView() {
   const manifest = readFileSync(join(dist, 'manifest.json'), 'utf8');
   const chunks = JSON.parse(manifest);
   const byFile = new Map(Object.values(chunks).map((chunk) => [chunk.file, chunk]));
-  queue.push(chunks['src/parts/bar-chart.tsx'].file);
+  queue.push(chunks['src/charts/bar-chart.tsx'].file);
   while (queue.length > 0) {
     const file = queue.pop();
     if (found.has(file)) continue;

@@ -8,13 +8,17 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { connection } from './connection';
-import { startFirstRequests } from './first-requests';
-import { nameMissingParts } from './missing-part';
-import { followPreferences } from './preferences';
-import { queryClient } from './query-client';
+import { parseSearch } from './address/search';
+import { connection } from './api/connection';
+import { queryClient } from './api/query-client';
+import { webhooksQuery } from './api/webhooks';
+import { followPreferences } from './browser/preferences';
+import { loadChart } from './charts/chart';
 import { router } from './router';
-import { restoreSession, session, tokenOf } from './session';
+import { restoreSession, session, tokenOf } from './session/session';
+import { permissionOf, tokenQuery } from './session/token';
+import { nameMissingParts } from './shell/late-parts';
+import { overviewQueries } from './views/overview/queries';
 
 // An address that was copied out of a sentence ends with its full stop. No view does.
 const path = location.pathname.replace(/[.,;:!?)\]>"']+$/, '');
@@ -48,3 +52,22 @@ createRoot(document.getElementById('root')!).render(
     </QueryClientProvider>
   </StrictMode>,
 );
+
+/**
+ * Before the first render, requests what every view needs: the token, then the webhooks, whose problems the
+ * navigation and the overview show first. If the overview is open, also requests its figures and the code of
+ * its chart. Failures are ignored here: the view requests the data again and shows the error.
+ */
+export async function startFirstRequests(): Promise<void> {
+  const isOverview = /^\/console\/?$/.test(location.pathname);
+  if (isOverview) void loadChart();
+  await queryClient.prefetchQuery(tokenQuery);
+  const token = queryClient.getQueryData(tokenQuery.queryKey);
+  if (!token || !permissionOf(token.scopes).readWebhooks) return;
+  void queryClient.prefetchQuery(webhooksQuery);
+  if (!isOverview) return;
+  const { workspace_id, ...search } = parseSearch(location.search);
+  const { stats, waiting } = overviewQueries(search, workspace_id);
+  void queryClient.prefetchQuery(stats);
+  void queryClient.prefetchQuery(waiting);
+}

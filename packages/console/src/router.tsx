@@ -5,7 +5,7 @@ import {
   lazyRouteComponent,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { keep, parseSearch, type Search, stringifySearch } from './search';
+import { keep, parseSearch, type Search, stringifySearch } from './address/search';
 import { Frame } from './shell/frame';
 import { NotFound, ViewError } from './shell/view-error';
 import { Overview } from './views/overview/overview';
@@ -61,7 +61,7 @@ const newWebhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/new',
   validateSearch: keep('event_type', 'created', 'framework'),
-  component: lazyRouteComponent(() => import('./views/webhooks/new-webhook'), 'NewWebhook'),
+  component: lazyRouteComponent(() => import('./views/webhook-form/new-webhook'), 'NewWebhook'),
 });
 
 const webhook = createRoute({
@@ -75,7 +75,7 @@ const replay = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId/replay',
   validateSearch: keep('from', 'to', 'event_types', 'only_failed', 'replay'),
-  component: lazyRouteComponent(() => import('./views/webhooks/replay'), 'ReplayView'),
+  component: lazyRouteComponent(() => import('./views/replay/replay'), 'ReplayView'),
 });
 
 const delivery = createRoute({
@@ -95,7 +95,7 @@ const deliveries = createRoute({
 const foundDelivery = createRoute({
   getParentRoute: () => root,
   path: 'deliveries/$deliveryId',
-  component: lazyRouteComponent(() => import('./views/deliveries/found-delivery'), 'FoundDelivery'),
+  component: lazyRouteComponent(() => import('./views/deliveries/delivery-detail'), 'FoundDelivery'),
 });
 
 const eventTypes = createRoute({

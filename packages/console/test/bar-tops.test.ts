@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { topsOf } from '../src/bar-tops.js';
+import { topsOf } from '../src/charts/bars.js';
 
 test('a part of a bar is high enough to be seen, however small it is, and zero has no height', () => {
   const series = [{ values: [1_000, 0, 3] }, { values: [1, 2, 0] }];

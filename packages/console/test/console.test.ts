@@ -8,7 +8,7 @@ import { sendRequest } from '../../server/test/support/client.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
-import { shortId } from '../src/identifier.js';
+import { shortId } from '../src/text/identifier.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
 import { openDoor } from './support/door.js';

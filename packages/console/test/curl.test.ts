@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { curlOfRequest } from '../src/curl.js';
+import { curlOfRequest } from '../src/code/curl.js';
 
 /** What a shell makes of a command, with curl replaced by a program that prints its arguments. */
 function argumentsOf(command: string): string[] {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatClock, formatRange, formatRelative } from '../src/format';
+import { formatClock, formatRange, formatRelative } from '../src/text/format';
 
 const at = (iso: string) => Date.parse(iso);
 const now = at('2026-11-17T13:00:00Z');

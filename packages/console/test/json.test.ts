@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { prettyJson } from '../src/json/pretty.js';
-import { jsonSlice } from '../src/json/slice.js';
+import { prettyJson } from '../src/code/json-layout.js';
+import { jsonSlice } from '../src/code/json-slice.js';
 
 const shown = (text: string) =>
   prettyJson(text)

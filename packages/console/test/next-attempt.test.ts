@@ -1,7 +1,7 @@
 import type { Delivery } from '@posthorn/client';
 import { PosthornError } from '@posthorn/client';
 import { describe, expect, it } from 'vitest';
-import { isAboutToChange, rereadAfterMs } from '../src/next-attempt.js';
+import { isAboutToChange, rereadAfterMs } from '../src/views/deliveries/next-attempt.js';
 import {
   effectSentenceOf,
   heldSentenceOf,

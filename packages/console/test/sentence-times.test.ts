@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { diagnose, type FailedAttempt } from '../../server/src/outcomes/diagnosis.js';
-import { splitAtTimes } from '../src/sentence-times';
+import { splitAtTimes } from '../src/text/sentence-times';
 
 const attempt: FailedAttempt = {
   purpose: 'delivery',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { judge, type Outcome } from '../../server/src/outcomes/outcome.js';
-import { createdSince, type Settings } from '../src/settings';
+import { createdSince, type Settings } from '../src/api/settings';
 
 const hourMs = 3_600_000;
 

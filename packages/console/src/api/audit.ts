@@ -1,7 +1,7 @@
 import type { ListAuditLogsQuery } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { posthorn } from './client';
-import { pagesOf } from './paging';
+import { pagesOf } from './query-client';
 
 export type AuditFilter = Pick<
   ListAuditLogsQuery,

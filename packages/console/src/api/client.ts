@@ -1,6 +1,6 @@
 import { Posthorn } from '@posthorn/client';
-import { noteRateLimited, noteUnavailable, noteUnreachable } from '../connection';
-import { endSession, session } from '../session';
+import { endSession, session } from '../session/session';
+import { noteRateLimited, noteUnavailable, noteUnreachable } from './connection';
 
 /** Longer than a test may take: the longest delivery timeout that an operator can set. */
 const timeoutMs = 11 * 60_000;

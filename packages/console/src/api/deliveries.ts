@@ -1,8 +1,8 @@
 import { type Delivery, type ListAllDeliveriesQuery, PosthornError } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { idTimeMs } from '../identifier';
+import { idTimeMs } from '../text/identifier';
 import { posthorn } from './client';
-import { pagesOf } from './paging';
+import { pagesOf } from './query-client';
 
 /** The states as the console shows them. The API expresses them with `status` and `final`. */
 export const deliveryStates = ['retrying', 'given_up', 'delivered'] as const;

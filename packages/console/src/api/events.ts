@@ -1,9 +1,9 @@
 import type { Event, ListEventsQuery, Page } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { isNewer } from '../event-order';
-import { jsonSlice } from '../json/slice';
+import { jsonSlice } from '../code/json-slice';
 import { posthorn } from './client';
-import { pagesOf } from './paging';
+import { isNewer } from './event-order';
+import { pagesOf } from './query-client';
 
 export type EventFilter = Omit<ListEventsQuery, 'organization_id' | 'order' | 'cursor' | 'limit'>;
 

@@ -1,5 +1,5 @@
 import { PosthornError } from '@posthorn/client';
-import { wasRefused } from '../connection';
+import { wasRefused } from './connection';
 
 /** Returns whether the service was unreachable or reported that it is not ready. */
 export function isUnreachable(error: unknown): boolean {

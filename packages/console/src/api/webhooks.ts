@@ -1,6 +1,6 @@
 import type { Delivery, Webhook } from '@posthorn/client';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
-import { isFailing, judgedMax, latestFailureOf, mayAskToWait } from '../failing';
+import { isFailing, judgedMax, latestFailureOf, mayAskToWait } from '../views/webhooks/failing';
 import { posthorn } from './client';
 
 interface Verdict {

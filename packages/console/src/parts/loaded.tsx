@@ -2,7 +2,6 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { isUnreachable, problemIn } from '../api/problem';
 import { ProblemNote } from './problem-note';
-import { Skeleton } from './skeleton';
 
 /**
  * Shows what a query returned: old data while new data loads. If that fails, the old data stays below the error, with
@@ -32,4 +31,16 @@ export function Loaded<T>({
   }
   // While the service is unreachable, a banner says so, and everything is loaded again when it is back.
   return note || (skeleton ?? <Skeleton {...(lines !== undefined && { lines })} />);
+}
+
+/** Stands in for lines that are still loading. */
+export function Skeleton({ lines = 6 }: { lines?: number }) {
+  return (
+    <div className="skeleton" role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
+        <i key={line} />
+      ))}
+    </div>
+  );
 }

@@ -1,7 +1,7 @@
 import { PosthornError } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
 import { hasNoResponse, isUnreachable, messageOf, problemIn, remedyOf } from '../api/problem';
-import { CopyButton } from './copy-button';
+import { CopyButton } from './copy';
 
 /** An error as the API describes it, with what to do about it and the request ID. */
 export function ProblemNote({

@@ -1,4 +1,4 @@
-import { productName, useSettings } from '../settings';
+import { productName, useSettings } from '../api/settings';
 
 export function Brand() {
   const settings = useSettings();

@@ -1,26 +1,26 @@
 import { CSPProvider } from '@base-ui/react/csp-provider';
+import type { Token } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect } from 'react';
-import { accentFor } from '../accent';
+import { connection } from '../api/connection';
 import { isUnreachable } from '../api/problem';
-import { tokenQuery } from '../api/token';
+import { productName, useSettings } from '../api/settings';
+import { shownTheme } from '../browser/preferences';
+import { useStore } from '../browser/store';
+import { Skeleton } from '../parts/loaded';
 import { ProblemNote } from '../parts/problem-note';
-import { Skeleton } from '../parts/skeleton';
-import { shownTheme } from '../preferences';
-import { markPortal, session } from '../session';
-import { useSessionEnd } from '../session-end';
-import { productName, useSettings } from '../settings';
-import { shownItem } from '../shown-item';
-import { useStore } from '../store';
-import { Banner } from './banner';
-import { BottomBar } from './bottom-bar';
+import { ToastLine } from '../parts/toast';
+import { markPortal, session } from '../session/session';
+import { SignIn } from '../session/sign-in';
+import { tokenQuery } from '../session/token';
+import { useIsPast, useNow } from '../text/clock';
+import { formatDuration } from '../text/format';
+import { accentFor } from './accent';
+import { BottomBar, SideBar } from './navigation';
 import { Overlays } from './overlays';
-import { SideBar } from './side-bar';
-import { SignIn } from './sign-in';
-import { ToastLine } from './toast-line';
 import { TopBar } from './top-bar';
-import { titleOf } from './views';
+import { shownItem, titleOf } from './views';
 
 /** Everything around a view. Without a token, it shows the sign-in at the same address. */
 export function Frame() {
@@ -86,4 +86,43 @@ function useBranding(): string {
     document.documentElement.style.setProperty('--bar-plain', accent);
   }, [settings.accent, shown]);
   return title;
+}
+
+const checkMs = 30_000;
+
+/**
+ * Ends the session when the token expires, even if the page is not used. The clock of the browser may be wrong, so the
+ * service is asked for the token first. If the token has expired, the response ends the session, as every 401 does. If
+ * not, the service is asked again later.
+ */
+function useSessionEnd(token: Token | undefined): void {
+  const isOver = useIsPast(token ? Date.parse(token.expires_at) : Number.POSITIVE_INFINITY);
+  useQuery({
+    ...tokenQuery,
+    queryKey: [...tokenQuery.queryKey, 'end'],
+    enabled: isOver,
+    refetchInterval: checkMs,
+  });
+}
+
+/** Says that the service is unreachable, or that the console is waiting because of the rate limit. */
+function Banner() {
+  const state = useStore(connection);
+  const now = useNow();
+  if (state.kind === 'up') return null;
+  return (
+    <div className="banner" role="status">
+      {state.kind === 'unreachable' ? (
+        <span>
+          <b>The service is unreachable.</b> The console will reconnect automatically. Until then, this page
+          is not updated.
+        </span>
+      ) : (
+        <span>
+          <b>Too many requests.</b> The console resumes in{' '}
+          {formatDuration(Math.max(1_000, state.until - now))}.
+        </span>
+      )}
+    </div>
+  );
 }

@@ -1,11 +1,100 @@
+import { Dialog } from '@base-ui/react/dialog';
 import type { Token } from '@posthorn/client';
-import { MoreViews } from './more-views';
-import type { OverlayName } from './overlay-store';
+import { Link } from '@tanstack/react-router';
+import { zone } from '../browser/preferences';
+import { useStore } from '../browser/store';
+import { Icon } from '../parts/icon';
+import { type OverlayName, overlay } from './overlay-store';
 import { Palette } from './palette';
-import { ShortcutHelp } from './shortcut-help';
+import { isMac } from './top-bar';
+import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
 
 /** The overlay that is open. */
 export function OpenOverlay({ name, token }: { name: OverlayName; token: Token }) {
   if (name === 'palette') return <Palette token={token} />;
   return name === 'more' ? <MoreViews token={token} /> : <ShortcutHelp token={token} />;
+}
+
+/** The views and settings that do not fit into the bottom bar on a phone. */
+function MoreViews({ token }: { token: Token }) {
+  const shownZone = useStore(zone);
+  const close = () => overlay.set(undefined);
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && close()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog more-views">
+          <header>
+            <Dialog.Title>More</Dialog.Title>
+            <Dialog.Close className="icon-btn" aria-label="Close">
+              <Icon name="close" />
+            </Dialog.Close>
+          </header>
+          {viewsOf(token)
+            .filter((view) => !view.icon)
+            .map((view) => (
+              <Link key={view.to} to={view.to} className="btn" onClick={close}>
+                {view.name}
+              </Link>
+            ))}
+          <Link to="/token" className="btn" onClick={close}>
+            {tokenViewName(token)}
+          </Link>
+          {mayOpenReference(token) && (
+            <a href={referencePath} target="_blank" rel="noopener" className="btn" onClick={close}>
+              API reference
+            </a>
+          )}
+          <button
+            type="button"
+            className="btn"
+            onClick={() => {
+              zone.set(shownZone === 'utc' ? 'local' : 'utc');
+              close();
+            }}
+          >
+            {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
+          </button>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function ShortcutHelp({ token }: { token: Token }) {
+  const shortcuts: [keys: string[], what: string][] = [
+    [[isMac ? '⌘K' : 'Ctrl K'], 'Go anywhere: a view, a webhook, any ID'],
+    [['/'], 'Filter the list'],
+    [['j', 'k', 'Enter'], 'Next row, previous row, open'],
+    [['r'], 'Redeliver'],
+    [['l'], 'Live mode'],
+    [['u'], 'Local time or UTC'],
+    ...viewsOf(token).map(({ key, name }): [string[], string] => [['g', key], name]),
+    [['?'], 'This list'],
+  ];
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && overlay.set(undefined)}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog help">
+          <Dialog.Title>Keyboard shortcuts</Dialog.Title>
+          <dl>
+            {shortcuts.map(([keys, what]) => (
+              <div key={what} className="facts-row">
+                <dt>
+                  {keys.map((key) => (
+                    <kbd key={key}>{key}</kbd>
+                  ))}
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+          <div className="actions">
+            <Dialog.Close className="btn">Close</Dialog.Close>
+          </div>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
 }

@@ -1,4 +1,4 @@
-import { createStore } from '../store';
+import { createStore } from '../browser/store';
 
 export type OverlayName = 'palette' | 'help' | 'more';
 

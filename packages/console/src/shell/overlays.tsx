@@ -1,10 +1,9 @@
 import type { Token } from '@posthorn/client';
 import { CatchBoundary, useLocation } from '@tanstack/react-router';
 import { type ComponentType, lazy, Suspense, useEffect, useState } from 'react';
-import { whenIdle } from '../idle';
-import { isMissingPart } from '../missing-part';
-import { useStore } from '../store';
-import { showToast } from '../toast';
+import { useStore } from '../browser/store';
+import { showToast } from '../parts/toast';
+import { isMissingPart, whenIdle } from './late-parts';
 import { type OverlayName, overlay, paletteText } from './overlay-store';
 import { useShortcuts } from './shortcuts';
 

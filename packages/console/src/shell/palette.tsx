@@ -5,15 +5,13 @@ import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useMemo, useState } from 'react';
 import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
-import { isShortFor, loadedIds } from '../loaded-ids';
-import { webhookName } from '../parts/webhook-tag';
-import { consoleAddressIn, unquoted, wholeIdIn } from '../pasted';
-import { permissionOf } from '../permission';
-import { theme } from '../preferences';
-import { useStore } from '../store';
+import { theme } from '../browser/preferences';
+import { useStore } from '../browser/store';
+import { permissionOf } from '../session/token';
+import { webhookName } from '../views/webhooks/webhook-tag';
 import { overlay, paletteText } from './overlay-store';
-import { mayOpenReference, referencePath } from './reference';
-import { tokenViewName, viewsOf } from './views';
+import { consoleAddressIn, isShortFor, loadedIds, unquoted, wholeIdIn } from './pasted';
+import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
 
 interface Target {
   name: string;

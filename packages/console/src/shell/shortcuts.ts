@@ -1,9 +1,9 @@
 import type { Token } from '@posthorn/client';
 import { useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { moveInList, rememberRow } from '../list-place';
-import { useLive } from '../live';
-import { zone } from '../preferences';
+import { useLive } from '../address/live';
+import { zone } from '../browser/preferences';
+import { moveInList, rememberRow } from '../lists/place';
 import { overlay, paletteText } from './overlay-store';
 import { viewsOf } from './views';
 

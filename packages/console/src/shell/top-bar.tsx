@@ -1,8 +1,8 @@
 import type { Token } from '@posthorn/client';
-import { useLive } from '../live';
+import { useLive } from '../address/live';
+import { zone } from '../browser/preferences';
+import { useStore } from '../browser/store';
 import { Icon } from '../parts/icon';
-import { zone } from '../preferences';
-import { useStore } from '../store';
 import { overlay } from './overlay-store';
 import { WorkspaceField } from './workspace-field';
 

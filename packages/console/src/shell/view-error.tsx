@@ -1,11 +1,11 @@
 import { type ErrorComponentProps, Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { connection } from '../connection';
-import { isMissingPart, reloadWhenReachable } from '../missing-part';
+import { connection } from '../api/connection';
+import { useStore } from '../browser/store';
 import { Empty } from '../parts/empty';
+import { Skeleton } from '../parts/loaded';
 import { ProblemNote } from '../parts/problem-note';
-import { Skeleton } from '../parts/skeleton';
-import { useStore } from '../store';
+import { isMissingPart, reloadWhenReachable } from './late-parts';
 
 export function ViewError({ error, reset }: ErrorComponentProps) {
   const isMissing = isMissingPart(error);

@@ -1,6 +1,8 @@
 import type { Token } from '@posthorn/client';
+import { useEffect } from 'react';
+import { createStore } from '../browser/store';
 import type { IconName } from '../parts/icon';
-import { type Permission, permissionOf } from '../permission';
+import { type Permission, permissionOf } from '../session/token';
 
 /** The views of the navigation, and what a token needs for them. */
 const views = [
@@ -57,4 +59,22 @@ export function titleOf(path: string, product: string, item: string | undefined)
   const view = views.find((one) => isWithin(path, one));
   const name = path.startsWith('/token') ? 'Token' : view?.name;
   return [item, name, product].filter((part) => part !== undefined).join(' · ');
+}
+
+/** The API reference of the public listener, which also explains how to receive webhooks. */
+export const referencePath = '/docs';
+
+/** Returns whether the user has use for the reference. Customers in a portal session have no token for the API. */
+export function mayOpenReference(token: Token): boolean {
+  return !token.portal;
+}
+
+/** The name of the one item that the open view shows, such as a webhook. The title of the tab begins with it. */
+export const shownItem = createStore<string | undefined>(undefined);
+
+export function useShownItem(name: string | undefined): void {
+  useEffect(() => {
+    shownItem.set(name);
+    return () => shownItem.set(undefined);
+  }, [name]);
 }

@@ -1,10 +1,10 @@
 import type { Event, Page, Token } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useState } from 'react';
+import { useWorkspace } from '../address/workspace';
 import { webhooksQuery } from '../api/webhooks';
 import { Icon } from '../parts/icon';
-import { permissionOf } from '../permission';
-import { useWorkspace } from '../workspace';
+import { permissionOf } from '../session/token';
 
 const all = { id: '', name: 'All workspaces' };
 const shownMax = 12;

@@ -1,22 +1,22 @@
 import type { AuditEntry } from '@posthorn/client';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useListRange } from '../../address/list-range';
+import { useLive } from '../../address/live';
 import { auditPagesQuery } from '../../api/audit';
 import { problemIn } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
-import { shortId } from '../../identifier';
-import { useListRange } from '../../list-range';
-import { useLive } from '../../live';
-import { ClearFilters } from '../../parts/clear-filters';
+import { FilterBar } from '../../lists/filters';
+import { More } from '../../lists/more';
+import { ClearFilters } from '../../lists/no-match';
 import { Empty } from '../../parts/empty';
-import { FilterBar } from '../../parts/filter-bar';
-import { Forbidden } from '../../parts/forbidden';
-import { More } from '../../parts/more';
+import { Skeleton } from '../../parts/loaded';
 import { ProblemNote } from '../../parts/problem-note';
-import { Skeleton } from '../../parts/skeleton';
-import { TimeAgo } from '../../parts/time';
-import { webhookName } from '../../parts/webhook-tag';
-import { usePermission, useToken } from '../../permission';
+import { Forbidden } from '../../session/forbidden';
+import { usePermission, useToken } from '../../session/token';
+import { shortId } from '../../text/identifier';
+import { TimeAgo } from '../../text/time';
+import { webhookName } from '../webhooks/webhook-tag';
 import { ChainStatus } from './chain-status';
 
 const names = {

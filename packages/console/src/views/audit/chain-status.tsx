@@ -1,11 +1,11 @@
 import type { AuditChain } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
+import { useLive } from '../../address/live';
 import { auditChainQuery } from '../../api/audit';
-import { formatCount } from '../../format';
-import { useLive } from '../../live';
-import { CopyButton } from '../../parts/copy-button';
+import { CopyButton } from '../../parts/copy';
 import { Loaded } from '../../parts/loaded';
-import { TimeAgo } from '../../parts/time';
+import { formatCount } from '../../text/format';
+import { TimeAgo } from '../../text/time';
 
 /** Whether the chain of the audit log is intact. Only for tokens of the whole organization. */
 export function ChainStatus() {

@@ -1,9 +1,9 @@
 import type { Attempt, DeliveryDetail } from '@posthorn/client';
-import { excerptOf } from '../../excerpt';
-import { formatMs } from '../../format';
-import { outcomeOf } from '../../parts/delivery-tag';
-import { ClockTime, Countdown } from '../../parts/time';
-import { WithTimes } from '../../parts/with-times';
+import { formatMs } from '../../text/format';
+import { WithTimes } from '../../text/marked-text';
+import { ClockTime, Countdown } from '../../text/time';
+import { outcomeOf } from './delivery-tag';
+import { excerptOf } from './excerpt';
 
 const isGood = ({ http_status }: Attempt) => http_status !== null && http_status >= 200 && http_status < 300;
 

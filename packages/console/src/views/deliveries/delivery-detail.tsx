@@ -1,36 +1,33 @@
 import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAction } from '../../action';
+import { useLive } from '../../address/live';
+import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
-import { deliveryQuery } from '../../api/deliveries';
+import { deliveryQuery, findDelivery } from '../../api/deliveries';
 import { isOutcomeUnknown } from '../../api/problem';
+import { useSettings } from '../../api/settings';
 import { webhookQuery } from '../../api/webhooks';
-import { copyText } from '../../clipboard';
-import { curlOfRequest, triggerCommand } from '../../curl';
-import { formatMs } from '../../format';
-import { useLive } from '../../live';
-import { isAboutToChange, waitsForLastAttempt } from '../../next-attempt';
+import { curlOfRequest, triggerCommand } from '../../code/curl';
+import { PrettySwitch } from '../../code/pretty-switch';
+import { RequestBox, ResponseBox } from '../../code/wire';
 import { Breadcrumb } from '../../parts/breadcrumb';
 import { Confirm } from '../../parts/confirm';
-import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
-import { Forbidden } from '../../parts/forbidden';
-import { Identifier } from '../../parts/identifier';
+import { copyText, Identifier } from '../../parts/copy';
 import { Loaded } from '../../parts/loaded';
-import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
-import { Countdown } from '../../parts/time';
-import { webhookName } from '../../parts/webhook-tag';
-import { RequestBox, ResponseBox } from '../../parts/wire';
-import { usePermission } from '../../permission';
-import { useRequestKey } from '../../request-key';
-import { useSettings } from '../../settings';
-import { useShownItem } from '../../shown-item';
-import { showToast } from '../../toast';
+import { showToast } from '../../parts/toast';
+import { Forbidden } from '../../session/forbidden';
+import { usePermission } from '../../session/token';
+import { useShownItem } from '../../shell/views';
+import { formatMs } from '../../text/format';
+import { Countdown } from '../../text/time';
+import { webhookName } from '../webhooks/webhook-tag';
 import { AttemptTimeline } from './attempt-timeline';
-import { Diagnosis } from './diagnosis';
-import { LaterDelivery } from './later-delivery';
+import { DeliveryTag, outcomeOf } from './delivery-tag';
+import { Diagnosis, LaterDelivery } from './diagnosis';
+import { isAboutToChange, waitsForLastAttempt } from './next-attempt';
 
 export function DeliveryDetail() {
   const may = usePermission();
@@ -239,4 +236,24 @@ function useRedelivery(webhookId: string) {
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },
   });
+}
+
+/** Redirects from a delivery's ID, without its webhook, to its page. */
+export function FoundDelivery() {
+  const { deliveryId } = useParams({ from: '/deliveries/$deliveryId' });
+  const query = useQuery({
+    queryKey: ['deliveries', 'find', deliveryId],
+    queryFn: ({ signal }) => findDelivery(deliveryId, signal),
+  });
+  return (
+    <Loaded query={query}>
+      {({ webhook_id, id }) => (
+        <Navigate
+          to="/webhooks/$webhookId/deliveries/$deliveryId"
+          params={{ webhookId: webhook_id, deliveryId: id }}
+          replace
+        />
+      )}
+    </Loaded>
+  );
 }

@@ -3,16 +3,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { deliveryStates } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
-import { formatClock } from '../../format';
-import { Chip } from '../../parts/chip';
-import { FilterSelect } from '../../parts/filter-select';
-import { RangeChip } from '../../parts/range-chip';
-import { RangePicker } from '../../parts/range-picker';
+import { zone } from '../../browser/preferences';
+import { useStore } from '../../browser/store';
+import { Chip, FilterSelect, RangeChip } from '../../lists/filters';
+import { RangePicker } from '../../lists/range-picker';
 import { Segmented } from '../../parts/segmented';
-import { usePermission } from '../../permission';
-import { zone } from '../../preferences';
-import { useStore } from '../../store';
-import { webhookNames } from '../../webhook-names';
+import { usePermission } from '../../session/token';
+import { formatClock } from '../../text/format';
+import { webhookNames } from '../webhooks/webhook-tag';
 
 export interface DeliverySearch {
   webhook_id?: string;

@@ -1,7 +1,30 @@
-import { Forbidden } from '../../parts/forbidden';
-import { WorkspaceNote } from '../../parts/workspace-note';
-import { usePermission } from '../../permission';
-import { DeliveryTable } from './delivery-table';
+import type { Delivery, Page, Webhook } from '@posthorn/client';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useListRange } from '../../address/list-range';
+import { useLive } from '../../address/live';
+import { hasFilter } from '../../address/search';
+import { inWorkspace } from '../../address/workspace';
+import { type DeliveryFilter, deliveryPagesQuery, deliveryStates } from '../../api/deliveries';
+import { problemIn } from '../../api/problem';
+import { webhooksQuery } from '../../api/webhooks';
+import { More } from '../../lists/more';
+import { WorkspaceNote } from '../../lists/workspace-note';
+import { Skeleton } from '../../parts/loaded';
+import { ProblemNote } from '../../parts/problem-note';
+import { Forbidden } from '../../session/forbidden';
+import { usePermission } from '../../session/token';
+import { formatMs } from '../../text/format';
+import { shortId } from '../../text/identifier';
+import { TypeName } from '../../text/marked-text';
+import { Countdown, TimeAgo } from '../../text/time';
+import { webhookNames } from '../webhooks/webhook-tag';
+import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
+import { DeliveryTag, HeldNote, outcomeOf } from './delivery-tag';
+import { isHeld, rereadAfterMs } from './next-attempt';
+import { NoDeliveries, NoneSoFar } from './no-deliveries';
+import { RedeliverSelection } from './redeliver-selection';
 
 export function DeliveryList() {
   const may = usePermission();
@@ -12,5 +35,204 @@ export function DeliveryList() {
       <WorkspaceNote />
       <DeliveryTable />
     </>
+  );
+}
+
+/** The deliveries of all webhooks, or of one. */
+export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
+  const { state: stateInUrl, ...others }: DeliverySearch = useSearch({ strict: false });
+  const state = deliveryStates.find((one) => one === stateInUrl);
+  // An unknown state is ignored.
+  const search: DeliverySearch = state ? { ...others, state } : others;
+  const may = usePermission();
+  const { refetchInterval } = useLive();
+  const filter: DeliveryFilter = {
+    webhook_id: webhook?.id ?? search.webhook_id,
+    // A webhook's list shows all of its deliveries, even if the other views are limited to a workspace.
+    workspace_id: webhook ? undefined : search.workspace_id,
+    state,
+    event_type: search.event_type,
+    event_id: search.event_id,
+    ...useListRange(search),
+  };
+  const query = useInfiniteQuery({
+    ...deliveryPagesQuery(filter),
+    // Without live mode, too: a row must not say for long that an attempt is due.
+    refetchInterval: ({ state }) => refetchInterval || dueInMs(state.data?.pages ?? []),
+  });
+  const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
+  const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
+  const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const shown = new Map(rows.map((row) => [row.id, row]));
+  const shownAndSelected = rows.filter(({ id }) => selected.has(id)).length;
+  const searchedTo = query.data?.pages.at(-1)?.searchedTo;
+  const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
+  const names = webhookNames(webhooks ?? []);
+  const isFiltered = hasFilter(search);
+
+  const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
+
+  function toggle(chosen: readonly Delivery[], isOn: boolean): void {
+    setSelected((now) => {
+      const next = new Map(now);
+      for (const delivery of chosen) {
+        if (isOn) next.set(delivery.id, delivery);
+        else next.delete(delivery.id);
+      }
+      return next;
+    });
+  }
+
+  return (
+    <>
+      {/* There is nothing to filter if there are no deliveries at all. */}
+      {!(isEmpty && !isFiltered) && (
+        <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
+      )}
+      {problemIn(query.error) && !query.isFetchNextPageError && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
+      {query.data && rows.length === 0 && query.hasNextPage && (
+        <NoneSoFar searchedTo={searchedTo} query={query} />
+      )}
+      {isEmpty && (
+        <NoDeliveries
+          isFiltered={isFiltered}
+          type={search.event_type}
+          webhook={webhook}
+          webhooks={webhooks}
+          workspaceId={filter.workspace_id}
+        />
+      )}
+      {rows.length > 0 && (
+        <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
+          <table>
+            <thead>
+              <tr>
+                {may.send && (
+                  <th className="select-cell">
+                    <label>
+                      <input
+                        type="checkbox"
+                        aria-label="Select all deliveries shown"
+                        checked={shownAndSelected === rows.length}
+                        ref={(box) => {
+                          if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
+                        }}
+                        onChange={(event) => toggle(rows, event.target.checked)}
+                      />
+                    </label>
+                  </th>
+                )}
+                <th>Event</th>
+                <th className="state-col r-narrow">State</th>
+                <th className="wide outcome-col">Response</th>
+                <th className="r wide roomy rate-col">Duration</th>
+                <th className="r wide roomy rate-col">Attempts</th>
+                <th className="r wide time-col">Created</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((delivery) => (
+                <Row
+                  key={delivery.id}
+                  delivery={delivery}
+                  name={webhook ? undefined : (names.get(delivery.webhook_id) ?? delivery.webhook_id)}
+                  isSelected={selected.has(delivery.id)}
+                  onSelect={may.send ? (isOn) => toggle([delivery], isOn) : undefined}
+                />
+              ))}
+            </tbody>
+          </table>
+          <More count={rows.length} one="delivery" many="deliveries" searchedTo={searchedTo} query={query} />
+        </div>
+      )}
+      {selected.size > 0 && (
+        <RedeliverSelection
+          // A row may have changed since it was selected.
+          deliveries={[...selected.values()].map((one) => shown.get(one.id) ?? one)}
+          hidden={selected.size - shownAndSelected}
+          onDeselect={(sent) => toggle(sent, false)}
+        />
+      )}
+    </>
+  );
+}
+
+/** Returns how soon an attempt of one of the rows will have been made. All pages are read again, one after another. */
+function dueInMs(pages: readonly Page<Delivery>[]): number | false {
+  const due = pages.flatMap(({ data }) => data.map((row) => (row.final ? undefined : row.next_attempt_at)));
+  const ms = rereadAfterMs(due, Date.now());
+  return ms && ms * Math.max(1, pages.length);
+}
+
+function Row({
+  delivery,
+  name,
+  isSelected,
+  onSelect,
+}: {
+  delivery: Delivery;
+  name: string | undefined;
+  isSelected: boolean;
+  onSelect: ((isOn: boolean) => void) | undefined;
+}) {
+  return (
+    <tr>
+      {onSelect && (
+        <td className="select-cell">
+          <label>
+            <input
+              type="checkbox"
+              aria-label={`Select ${delivery.event_type} ${delivery.id}`}
+              checked={isSelected}
+              onChange={(event) => onSelect(event.target.checked)}
+            />
+          </label>
+        </td>
+      )}
+      <td>
+        <Link
+          className="row-link mono"
+          to="/webhooks/$webhookId/deliveries/$deliveryId"
+          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
+        >
+          <TypeName type={delivery.event_type} />
+        </Link>
+        {/* A long name is shortened, not what follows it. */}
+        <span className="second parts">
+          {name !== undefined && <span className="cut">{name}</span>}
+          <span className="wide" title={delivery.event_id}>
+            {shortId(delivery.event_id)}
+          </span>
+          <span className="narrow">
+            {isHeld(delivery) ? 'waiting for verification' : outcomeOf(delivery)}
+          </span>
+        </span>
+      </td>
+      <td className="r-narrow">
+        <DeliveryTag delivery={delivery} />
+        <span className="second narrow">
+          <TimeAgo at={delivery.created_at} />
+        </span>
+      </td>
+      <td className="wide">
+        {outcomeOf(delivery)}
+        {!delivery.final && delivery.next_attempt_at && (
+          <span className="second">
+            next <Countdown to={delivery.next_attempt_at} />
+          </span>
+        )}
+        {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
+      </td>
+      <td className="r wide roomy soft">
+        {delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}
+      </td>
+      <td className="r wide roomy soft">{delivery.attempts}</td>
+      <td className="r wide soft">
+        <TimeAgo at={delivery.created_at} />
+      </td>
+    </tr>
   );
 }

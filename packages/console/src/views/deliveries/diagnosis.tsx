@@ -1,11 +1,15 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { formatMs, plural } from '../../format';
-import { isHeld } from '../../next-attempt';
-import { outcomeOf } from '../../parts/delivery-tag';
-import { WithTimes } from '../../parts/with-times';
-import { usePermission } from '../../permission';
+import { useLive } from '../../address/live';
+import { eventDeliveriesQuery } from '../../api/events';
+import { usePermission } from '../../session/token';
+import { formatMs, plural } from '../../text/format';
+import { WithTimes } from '../../text/marked-text';
+import { TimeAgo } from '../../text/time';
 import { ChangeUrl, redirectTarget } from '../webhooks/change-url';
+import { DeliveryTag, outcomeOf } from './delivery-tag';
+import { isHeld } from './next-attempt';
 
 /** What happened and what to do about it, at the top of the page. */
 export function Diagnosis({
@@ -98,5 +102,36 @@ function OpenWebhook({ webhookId }: { webhookId: string }) {
         Open the webhook
       </Link>
     </div>
+  );
+}
+
+/** The newest delivery of the same event to the same webhook, if this one ended without success and was repeated. */
+export function LaterDelivery({ delivery }: { delivery: DeliveryDetail }) {
+  const may = usePermission();
+  const { refetchInterval } = useLive();
+  const hasFailed = delivery.status === 'failed' && delivery.final;
+  const { data } = useQuery({
+    ...eventDeliveriesQuery(delivery.event_id),
+    enabled: may.readEvents && hasFailed,
+    refetchInterval,
+  });
+  const later = data?.data.find(
+    ({ webhook_id, created_at }) => webhook_id === delivery.webhook_id && created_at > delivery.created_at,
+  );
+  if (!hasFailed || !later) return null;
+  return (
+    <p className="later">
+      <span>
+        Sent again <TimeAgo at={later.created_at} />:
+      </span>
+      <DeliveryTag delivery={later} />
+      <Link
+        to="/webhooks/$webhookId/deliveries/$deliveryId"
+        params={{ webhookId: later.webhook_id, deliveryId: later.id }}
+        className="link"
+      >
+        Open the newer delivery
+      </Link>
+    </p>
   );
 }

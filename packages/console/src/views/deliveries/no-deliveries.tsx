@@ -1,12 +1,12 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
+import { MoreButton, MoreError, type Pages } from '../../lists/more';
+import { NoMatch } from '../../lists/no-match';
+import { WholeOrganization } from '../../lists/workspace-note';
 import { Empty } from '../../parts/empty';
-import { MoreButton, MoreError, type Pages } from '../../parts/more';
-import { NoMatch } from '../../parts/no-match';
-import { ClockTime } from '../../parts/time';
-import { WholeOrganization } from '../../parts/workspace-note';
-import { useToken } from '../../permission';
-import { RecordCommand } from '../events/record-command';
+import { useToken } from '../../session/token';
+import { ClockTime } from '../../text/time';
+import { RecordCommand } from '../events/no-events';
 import { FirstWebhook } from '../webhooks/first-webhook';
 
 /** Says how far back the search went without a match, if it stopped before the end of the list. */

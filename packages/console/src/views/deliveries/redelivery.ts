@@ -1,6 +1,6 @@
 import type { Delivery, WaitingDelivery } from '@posthorn/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
-import { plural } from '../../format';
+import { plural } from '../../text/format';
 
 /** Deliveries that are sent one after another. */
 export interface Redelivery {

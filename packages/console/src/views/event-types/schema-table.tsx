@@ -1,5 +1,5 @@
 import type { EventType } from '@posthorn/client';
-import { WithCode } from '../../parts/with-code';
+import { WithCode } from '../../text/marked-text';
 
 /** The parts of JSON Schema that the console reads. */
 interface JsonSchema {

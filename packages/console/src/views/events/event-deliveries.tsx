@@ -1,16 +1,15 @@
 import type { Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useLive } from '../../address/live';
 import { eventDeliveriesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
-import { shortId } from '../../identifier';
-import { useLive } from '../../live';
-import { isAboutToChange, isHeld } from '../../next-attempt';
-import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
-import { HeldNote } from '../../parts/held-note';
 import { Loaded } from '../../parts/loaded';
-import { Countdown } from '../../parts/time';
-import { webhookNames } from '../../webhook-names';
+import { shortId } from '../../text/identifier';
+import { Countdown } from '../../text/time';
+import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
+import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
+import { webhookNames } from '../webhooks/webhook-tag';
 
 /** Where the event went: its deliveries to every webhook. */
 export function EventDeliveries({ event }: { event: Event }) {

@@ -1,20 +1,19 @@
+import type { Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
-import { type EventWithText, eventQuery } from '../../api/events';
-import { copyText } from '../../clipboard';
-import { curlOfPath } from '../../curl';
+import { type EventWithText, eventQuery, subjectHistoryQuery } from '../../api/events';
+import { CodeBlock } from '../../code/code-block';
+import { curlOfPath } from '../../code/curl';
+import { JsonText } from '../../code/json-text';
+import { PrettySwitch } from '../../code/pretty-switch';
 import { Breadcrumb } from '../../parts/breadcrumb';
-import { CodeBlock } from '../../parts/code-block';
-import { Forbidden } from '../../parts/forbidden';
-import { Identifier } from '../../parts/identifier';
-import { JsonText } from '../../parts/json-text';
+import { copyText, Identifier } from '../../parts/copy';
 import { Loaded } from '../../parts/loaded';
-import { PrettySwitch } from '../../parts/pretty-switch';
-import { ExactTime } from '../../parts/time';
-import { usePermission } from '../../permission';
-import { useShownItem } from '../../shown-item';
+import { Forbidden } from '../../session/forbidden';
+import { usePermission } from '../../session/token';
+import { useShownItem } from '../../shell/views';
+import { ClockTime, ExactTime } from '../../text/time';
 import { EventDeliveries } from './event-deliveries';
-import { SubjectHistory } from './subject-history';
 
 export function EventDetail() {
   const may = usePermission();
@@ -88,5 +87,42 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
         </div>
       </div>
     </>
+  );
+}
+
+/** What happened to the subject before and after, newest first. */
+export function SubjectHistory({ event }: { event: Event }) {
+  const { data: history } = useQuery(subjectHistoryQuery(event));
+  if (!history || history.data.length < 2) return null;
+  return (
+    <section>
+      <div className="section-head">
+        <h2>History of {event.subject.id}</h2>
+        <span className="grow" />
+        {history.hasMore && (
+          <Link to="/events" search={{ subject_id: event.subject.id }} className="link">
+            Full history
+          </Link>
+        )}
+      </div>
+      <ol className="timeline">
+        {history.data.map((one) => (
+          <li key={one.id} className={one.id === event.id ? 'here' : undefined}>
+            <div className="line">
+              {one.id === event.id ? (
+                <b className="mono">{one.type}</b>
+              ) : (
+                <Link to="/events/$eventId" params={{ eventId: one.id }} className="mono">
+                  {one.type}
+                </Link>
+              )}
+              <span className="soft small">
+                <ClockTime at={one.created_at} /> · {one.actor.id}
+              </span>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { eventTypesQuery } from '../../api/events';
-import { FilterBar } from '../../parts/filter-bar';
+import { FilterBar } from '../../lists/filters';
 
 export interface EventSearch {
   type?: string;

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useLive } from '../../address/live';
+import { rangeLabel, rangeOf } from '../../address/range';
 import { problemIn } from '../../api/problem';
 import { statsQuery } from '../../api/stats';
-import { plural } from '../../format';
-import { useLive } from '../../live';
-import { Chart } from '../../parts/chart';
-import { usePermission } from '../../permission';
-import { rangeLabel, rangeOf } from '../../range';
-import { barsOf, stepName } from '../../stats-bars';
+import { barsOf, stepName } from '../../charts/bars';
+import { Chart } from '../../charts/chart';
+import { usePermission } from '../../session/token';
+import { plural } from '../../text/format';
 import type { EventSearch } from './event-filters';
 
 /** All events over time. A drag narrows the list to a range. */

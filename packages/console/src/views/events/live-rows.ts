@@ -1,6 +1,6 @@
 import type { Event } from '@posthorn/client';
+import { isNewer } from '../../api/event-order';
 import type { EventPage } from '../../api/events';
-import { isNewer } from '../../event-order';
 
 /**
  * The events received in one period of live mode: every event since its start, even if the connection was lost in

@@ -1,7 +1,8 @@
+import { productName, useSettings } from '../../api/settings';
+import { CodeBlock } from '../../code/code-block';
+import { jsonCurl } from '../../code/curl';
 import { Empty } from '../../parts/empty';
-import { useToken } from '../../permission';
-import { productName, useSettings } from '../../settings';
-import { RecordCommand } from './record-command';
+import { useToken } from '../../session/token';
 
 /** Shows how to record the first event. */
 export function NoEvents() {
@@ -27,4 +28,45 @@ export function NoEvents() {
       <RecordCommand />
     </Empty>
   );
+}
+
+/**
+ * The command that records an event after `npm start`. It reads the platform token from the file that `npm
+ * start` created, because the console's token cannot record events.
+ */
+export function RecordCommand() {
+  const token = useToken();
+  const event = {
+    type: 'invoice.paid',
+    organization_id: token.organization_id,
+    ...(token.workspace_id && { workspace_id: token.workspace_id }),
+    actor: { type: 'user', id: 'USR-ada' },
+    subject: { type: 'invoice', id: 'INV-2042' },
+    payload: { id: 'INV-2042', amount_minor: 1249900, currency: 'EUR' },
+  };
+  const isKnown = isDefaultAddress(location);
+  const command = jsonCurl(
+    isKnown ? "'http://127.0.0.1:7401/platform/events'" : '"$PLATFORM_URL/platform/events"',
+    '"Authorization: Bearer $(cat .posthorn/platform-token)"',
+    event,
+  );
+  return (
+    <>
+      {!isKnown && (
+        <p>
+          First set <code>PLATFORM_URL</code> to the address of the platform listener, such as{' '}
+          <code>http://127.0.0.1:7401</code>.
+        </p>
+      )}
+      <CodeBlock title="Record an event" text={command} what="the command" />
+    </>
+  );
+}
+
+/**
+ * Returns whether the console is at the address that it has after `npm start`. Only then is the address of the platform
+ * listener known. Another service could be listening there, and would get the token.
+ */
+function isDefaultAddress({ hostname, port }: Location): boolean {
+  return port === '7400' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
 }

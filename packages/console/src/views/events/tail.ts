@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { posthorn } from '../../api/client';
+import { connection } from '../../api/connection';
 import type { EventFilter, EventPage } from '../../api/events';
 import { problemIn } from '../../api/problem';
-import { connection } from '../../connection';
-import { useStore } from '../../store';
+import { useStore } from '../../browser/store';
 import { neededRuns, type TailRun, withEvent, withRun } from './live-rows';
 
 const freshMs = 2_000;

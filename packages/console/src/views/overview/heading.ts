@@ -1,5 +1,5 @@
 import type { JudgedWebhook } from '../../api/webhooks';
-import { plural } from '../../format';
+import { plural } from '../../text/format';
 
 /** Returns the heading of the overview: how many of these webhooks need attention, or how they are otherwise. */
 export function headingOf(

@@ -2,30 +2,27 @@ import type { Delivery, Page, Stats } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { useLive } from '../../address/live';
+import { inWorkspace, useWorkspace } from '../../address/workspace';
 import { isUnreachable } from '../../api/problem';
+import { failedSince, useSettings } from '../../api/settings';
 import { webhooksQuery } from '../../api/webhooks';
-import { formatCount, formatMs } from '../../format';
-import { useLive } from '../../live';
-import { loadChart } from '../../parts/chart';
-import { DeliveryChart } from '../../parts/delivery-chart';
-import { Loaded } from '../../parts/loaded';
-import { RangePicker } from '../../parts/range-picker';
-import { Skeleton } from '../../parts/skeleton';
-import { needsAttention } from '../../parts/webhook-tag';
-import { WorkspaceNote } from '../../parts/workspace-note';
-import { usePermission, useToken } from '../../permission';
-import { failedSince, useSettings } from '../../settings';
+import { isQuiet } from '../../charts/bars';
+import { loadChart } from '../../charts/chart';
+import { DeliveryChart } from '../../charts/delivery-chart';
+import { RangePicker } from '../../lists/range-picker';
+import { WorkspaceNote } from '../../lists/workspace-note';
+import { Empty } from '../../parts/empty';
+import { Loaded, Skeleton } from '../../parts/loaded';
+import { usePermission, useToken } from '../../session/token';
 import { viewsOf } from '../../shell/views';
-import { isQuiet } from '../../stats-bars';
-import { inWorkspace, useWorkspace } from '../../workspace';
+import { formatCount, formatMs } from '../../text/format';
 import { FirstWebhook } from '../webhooks/first-webhook';
-import { EventsByType } from './events-by-type';
+import { needsAttention } from '../webhooks/webhook-tag';
 import { headingOf } from './heading';
-import { NoScopes } from './no-scopes';
-import { Problems } from './problems';
+import { Problems, Waiting } from './problems';
 import { overviewQueries } from './queries';
-import { Waiting } from './waiting';
-import { WebhookSummary } from './webhook-summary';
+import { EventsByType, WebhookSummary } from './summaries';
 
 const slowMs = 15_000;
 
@@ -164,5 +161,24 @@ function FigureRow({
         <span>response time, p50 / p95</span>
       </div>
     </div>
+  );
+}
+
+function NoScopes() {
+  return (
+    <Empty
+      title="This token cannot see anything"
+      isPage
+      actions={
+        <Link to="/token" className="btn">
+          About this token
+        </Link>
+      }
+    >
+      <p>
+        It is valid, but it has no scopes. Ask the operator for a token with <code>events:read</code> or{' '}
+        <code>webhooks:read</code>.
+      </p>
+    </Empty>
   );
 }

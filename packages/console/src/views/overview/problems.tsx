@@ -1,15 +1,15 @@
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import type { JudgedWebhook } from '../../api/webhooks';
-import { plural } from '../../format';
-import { useLatestFailure } from '../../latest-failure';
 import { ProblemNote } from '../../parts/problem-note';
-import { Countdown, TimeAgo } from '../../parts/time';
-import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
-import { WithTimes } from '../../parts/with-times';
-import { usePermission } from '../../permission';
+import { usePermission } from '../../session/token';
+import { plural } from '../../text/format';
+import { WithTimes } from '../../text/marked-text';
+import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { ChangeUrl, redirectTarget } from '../webhooks/change-url';
+import { useLatestFailure } from '../webhooks/latest-failure';
 import { useVerification, VerifyButton } from '../webhooks/verify-button';
+import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 import { Severity } from './severity';
 
 const shownMax = 5;
@@ -177,5 +177,39 @@ function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
         </Link>
       }
     />
+  );
+}
+
+const waitingMax = 3;
+
+/** The webhooks whose receivers asked to wait. There is nothing to do about them, so they are not among the problems. */
+export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
+  const waiting = webhooks.filter((webhook) => shownStatusOf(webhook) === 'waiting');
+  if (waiting.length === 0) return null;
+  const shown = waiting.slice(0, waitingMax);
+  const rest = waiting.length - shown.length;
+  return (
+    <p className="lead">
+      {`Waiting, because ${waiting.length === 1 ? 'its receiver' : 'their receivers'} asked for it: `}
+      {shown.map((webhook, index) => (
+        <Fragment key={webhook.id}>
+          {index > 0 && ', '}
+          <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="link">
+            {webhookName(webhook)}
+          </Link>{' '}
+          until <ClockTime at={webhook.waitsUntil ?? ''} />
+        </Fragment>
+      ))}
+      {rest > 0 && (
+        <>
+          {' '}
+          and{' '}
+          <Link to="/webhooks" className="link">
+            {plural(rest, 'other')}
+          </Link>
+        </>
+      )}
+      .
+    </p>
   );
 }

@@ -1,6 +1,6 @@
+import { type RangeSearch, rangeOf } from '../../address/range';
 import { deliveryPageQuery } from '../../api/deliveries';
 import { statsQuery } from '../../api/stats';
-import { type RangeSearch, rangeOf } from '../../range';
 
 const countedMax = 100;
 

@@ -1,12 +1,12 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
+import { useLive } from '../../address/live';
 import { deliveryPageQuery, lastSuccessQuery } from '../../api/deliveries';
-import { useIsPast, useNow } from '../../clock';
-import { formatDay, formatDuration, plural } from '../../format';
-import { useLive } from '../../live';
-import { ClockTime } from '../../parts/time';
-import { zone } from '../../preferences';
-import { useStore } from '../../store';
+import { zone } from '../../browser/preferences';
+import { useStore } from '../../browser/store';
+import { useIsPast, useNow } from '../../text/clock';
+import { formatDay, formatDuration, plural } from '../../text/format';
+import { ClockTime } from '../../text/time';
 
 /** At most one page: enough to say "100+" without counting. */
 const countedMax = 100;

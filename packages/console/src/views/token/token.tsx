@@ -1,13 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
-
+import { useSettings } from '../../api/settings';
+import { theme, zone } from '../../browser/preferences';
+import { useStore } from '../../browser/store';
 import { Segmented } from '../../parts/segmented';
-import { ExactTime } from '../../parts/time';
-import { type Scope, useToken } from '../../permission';
-import { theme, zone } from '../../preferences';
-import { signOut } from '../../session';
-import { useSettings } from '../../settings';
+import { signOut } from '../../session/session';
+import { type Scope, useToken } from '../../session/token';
 import { tokenViewName } from '../../shell/views';
-import { useStore } from '../../store';
+import { ExactTime } from '../../text/time';
 
 const meanings: Record<Scope, string> = {
   'events:read': 'Read events and event types.',

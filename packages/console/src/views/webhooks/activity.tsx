@@ -2,19 +2,19 @@ import type { Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useLive } from '../../address/live';
+import { rangeOf } from '../../address/range';
 import { statsQuery } from '../../api/stats';
-import { formatCount, formatMs } from '../../format';
-import { useLive } from '../../live';
-import { Chart } from '../../parts/chart';
-import { DeliveryChart } from '../../parts/delivery-chart';
+import { barsOf, isQuiet } from '../../charts/bars';
+import { Chart } from '../../charts/chart';
+import { DeliveryChart } from '../../charts/delivery-chart';
+import { successRate } from '../../charts/sparkline';
+import { RangePicker } from '../../lists/range-picker';
 import { Empty } from '../../parts/empty';
 import { Loaded } from '../../parts/loaded';
-import { RangePicker } from '../../parts/range-picker';
-import { successRate } from '../../parts/sparkline';
-import { TimeAgo } from '../../parts/time';
-import { usePermission } from '../../permission';
-import { rangeOf } from '../../range';
-import { barsOf, isQuiet } from '../../stats-bars';
+import { usePermission } from '../../session/token';
+import { formatCount, formatMs } from '../../text/format';
+import { TimeAgo } from '../../text/time';
 
 /** How the webhook has done over time. */
 export function Activity({ webhook }: { webhook: Webhook }) {

@@ -1,12 +1,12 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAction } from '../../action';
+import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
-import { webhookName } from '../../parts/webhook-tag';
-import { showToast } from '../../toast';
+import { showToast } from '../../parts/toast';
+import { webhookName } from './webhook-tag';
 
 /**
  * Returns where the receiver redirected the latest attempt to, if that is a URL that a webhook can have, and this one

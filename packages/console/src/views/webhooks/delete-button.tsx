@@ -2,13 +2,12 @@ import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMatchRoute, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAction } from '../../action';
+import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { Confirm } from '../../parts/confirm';
-import { hostOf, webhookName } from '../../parts/webhook-tag';
-import { showToast } from '../../toast';
-import { isDeletionUnresolved, rememberDeletion } from './unresolved-deletions';
+import { showToast } from '../../parts/toast';
+import { hostOf, webhookName } from './webhook-tag';
 
 /** Deletes the webhook after the user has typed its name. */
 export function DeleteButton({ webhook }: { webhook: Webhook }) {
@@ -69,4 +68,16 @@ async function deleteOrFindDeleted(webhookId: string): Promise<void> {
     else if (problemIn(error)?.code === 'not_found' && isDeletionUnresolved(webhookId)) return;
     throw error;
   }
+}
+
+/** Webhooks that may have been deleted: the outcome of the request is unknown. */
+const unresolvedDeletions = new Set<string>();
+
+function rememberDeletion(webhookId: string): void {
+  unresolvedDeletions.add(webhookId);
+}
+
+/** Returns whether the webhook may have been deleted. If it is not found, it was. */
+export function isDeletionUnresolved(webhookId: string): boolean {
+  return unresolvedDeletions.has(webhookId);
 }

@@ -1,9 +1,12 @@
 import { Link } from '@tanstack/react-router';
-import { jsonCurl } from '../../curl';
+import { useState } from 'react';
+import { useStore } from '../../browser/store';
+import { CodeBlock } from '../../code/code-block';
+import { jsonCurl } from '../../code/curl';
 import { Empty } from '../../parts/empty';
-import { MissingScopes } from '../../parts/forbidden';
-import { TokenCommand } from '../../parts/token-command';
-import { sendScopes, usePermission, useToken } from '../../permission';
+import { MissingScopes } from '../../session/forbidden';
+import { session } from '../../session/session';
+import { sendScopes, usePermission, useToken } from '../../session/token';
 
 /** Explains what a webhook does, and how to create the first one. */
 export function FirstWebhook() {
@@ -42,5 +45,29 @@ export function FirstWebhook() {
         </>
       )}
     </Empty>
+  );
+}
+
+/**
+ * A command that contains the token of this tab. The token is hidden until the user shows it, but it is
+ * always copied.
+ */
+function TokenCommand({ title, command }: { title: string; command: (token: string) => string }) {
+  const state = useStore(session);
+  const [isShown, setShown] = useState(false);
+  const token = state.kind === 'open' ? state.token : '';
+  return (
+    <CodeBlock
+      title={title}
+      text={command(token)}
+      what="the command with the token"
+      aside={
+        <button type="button" className="link" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+          {isShown ? 'Hide the token' : 'Show the token'}
+        </button>
+      }
+    >
+      {command(isShown ? token : `${token.slice(0, 4)}••••••••`)}
+    </CodeBlock>
   );
 }

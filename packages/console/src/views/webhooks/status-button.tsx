@@ -1,12 +1,12 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAction } from '../../action';
+import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
-import { webhookName } from '../../parts/webhook-tag';
-import { showToast } from '../../toast';
+import { showToast } from '../../parts/toast';
+import { webhookName } from './webhook-tag';
 
 /** Disables a webhook, or activates a disabled one. */
 export function StatusButton({

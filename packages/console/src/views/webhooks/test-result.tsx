@@ -1,10 +1,10 @@
 import type { TestResult as Result } from '@posthorn/client';
 import { useSearch } from '@tanstack/react-router';
-import { formatMs } from '../../format';
-import { outcomeOf } from '../../parts/delivery-tag';
-import { PrettySwitch } from '../../parts/pretty-switch';
-import { RequestBox, ResponseBox } from '../../parts/wire';
-import { WithTimes } from '../../parts/with-times';
+import { PrettySwitch } from '../../code/pretty-switch';
+import { RequestBox, ResponseBox } from '../../code/wire';
+import { formatMs } from '../../text/format';
+import { WithTimes } from '../../text/marked-text';
+import { outcomeOf } from '../deliveries/delivery-tag';
 
 /** How a test ended, with the request and the response side by side. */
 export function TestResult({ result }: { result: Result }) {

@@ -1,13 +1,13 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useAction } from '../../action';
+import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
-import { FilterSelect } from '../../parts/filter-select';
+import { FilterSelect } from '../../lists/filters';
 import { ProblemNote } from '../../parts/problem-note';
-import { matches } from '../../subscription';
+import { matches } from './subscription';
 import { TestResult } from './test-result';
 
 /** Sends a test event and shows request and response side by side. */

@@ -1,9 +1,9 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useAction } from '../../action';
+import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
-import { showToast } from '../../toast';
+import { showToast } from '../../parts/toast';
 
 /** Sends the verification request again. The note of the webhook shows the result. */
 export function useVerification(webhook: Webhook) {

@@ -1,23 +1,26 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { CatchBoundary, Link, useParams, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { useLive } from '../../address/live';
 import { problemIn } from '../../api/problem';
 import { type JudgedWebhook, webhookQuery } from '../../api/webhooks';
-import { useLive } from '../../live';
-import { rereadAfterMs } from '../../next-attempt';
 import { Breadcrumb } from '../../parts/breadcrumb';
-import { Forbidden } from '../../parts/forbidden';
-import { Identifier } from '../../parts/identifier';
-import { Loaded } from '../../parts/loaded';
+import { Identifier } from '../../parts/copy';
+import { Loaded, Skeleton } from '../../parts/loaded';
 import { ProblemNote } from '../../parts/problem-note';
-import { WebhookTag, webhookName } from '../../parts/webhook-tag';
-import { usePermission } from '../../permission';
-import { useShownItem } from '../../shown-item';
+import { Forbidden } from '../../session/forbidden';
+import { usePermission } from '../../session/token';
+import { whenIdle } from '../../shell/late-parts';
+import { ViewError } from '../../shell/view-error';
+import { useShownItem } from '../../shell/views';
+import { DeliveryTable } from '../deliveries/delivery-list';
+import { rereadAfterMs } from '../deliveries/next-attempt';
+import { isDeletionUnresolved } from './delete-button';
 import { StatusButton } from './status-button';
-import { TabPanel } from './tab-panel';
-import { isDeletionUnresolved } from './unresolved-deletions';
 import { useVerification, VerifyButton } from './verify-button';
 import { WebhookNote } from './webhook-note';
+import { WebhookTag, webhookName } from './webhook-tag';
 
 export function WebhookDetail() {
   const may = usePermission();
@@ -115,5 +118,42 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
       </nav>
       <TabPanel tab={shown} webhook={webhook} />
     </>
+  );
+}
+
+const parts = {
+  activity: () => import('./activity').then((module) => ({ default: module.Activity })),
+  settings: () => import('./webhook-settings').then((module) => ({ default: module.WebhookSettings })),
+  test: () => import('./test-view').then((module) => ({ default: module.TestView })),
+  receiver: () => import('../receiver/receiver-tab').then((module) => ({ default: module.ReceiverTab })),
+};
+
+const Activity = lazy(parts.activity);
+const Settings = lazy(parts.settings);
+const TestView = lazy(parts.test);
+const ReceiverTab = lazy(parts.receiver);
+
+/**
+ * A tab of a webhook. If it cannot be loaded, the rest of the page stays. It is loaded before it is opened, so that it
+ * opens even if the service has become unreachable since.
+ */
+export function TabPanel({ tab, webhook }: { tab: string; webhook: Webhook }) {
+  useEffect(
+    () =>
+      whenIdle(() => {
+        for (const load of Object.values(parts)) load().catch(() => undefined);
+      }),
+    [],
+  );
+  return (
+    <CatchBoundary getResetKey={() => tab} errorComponent={ViewError}>
+      <Suspense fallback={<Skeleton />}>
+        {tab === 'deliveries' && <DeliveryTable webhook={webhook} />}
+        {tab === 'activity' && <Activity webhook={webhook} />}
+        {tab === 'settings' && <Settings webhook={webhook} />}
+        {tab === 'test' && <TestView webhook={webhook} />}
+        {tab === 'receiver' && <ReceiverTab webhook={webhook} />}
+      </Suspense>
+    </CatchBoundary>
   );
 }

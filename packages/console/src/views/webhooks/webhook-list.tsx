@@ -1,22 +1,22 @@
 import type { Delivery } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useLive } from '../../address/live';
+import { inWorkspace, useWorkspace } from '../../address/workspace';
 import { type JudgedWebhook, webhooksQuery } from '../../api/webhooks';
-import { plural } from '../../format';
-import { useLive } from '../../live';
-import { rereadAfterMs } from '../../next-attempt';
-import { outcomeOf } from '../../parts/delivery-tag';
-import { FilterInput } from '../../parts/filter-input';
-import { Forbidden } from '../../parts/forbidden';
+import { FilterInput } from '../../lists/filters';
+import { WorkspaceNote } from '../../lists/workspace-note';
 import { Loaded } from '../../parts/loaded';
 import { Segmented } from '../../parts/segmented';
-import { ClockTime, TimeAgo } from '../../parts/time';
-import { WebhookDay } from '../../parts/webhook-day';
-import { byUrgency, needsAttention, shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
-import { WorkspaceNote } from '../../parts/workspace-note';
-import { usePermission } from '../../permission';
-import { inWorkspace, useWorkspace } from '../../workspace';
+import { Forbidden } from '../../session/forbidden';
+import { usePermission } from '../../session/token';
+import { plural } from '../../text/format';
+import { ClockTime, TimeAgo } from '../../text/time';
+import { outcomeOf } from '../deliveries/delivery-tag';
+import { rereadAfterMs } from '../deliveries/next-attempt';
 import { FirstWebhook } from './first-webhook';
+import { WebhookDay } from './webhook-day';
+import { byUrgency, needsAttention, shownStatusOf, WebhookTag, webhookName } from './webhook-tag';
 
 export function WebhookList() {
   const may = usePermission();

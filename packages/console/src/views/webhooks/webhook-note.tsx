@@ -1,16 +1,16 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
+import { productName, useSettings } from '../../api/settings';
 import type { JudgedWebhook } from '../../api/webhooks';
-import { useNow } from '../../clock';
-import { excerptOf } from '../../excerpt';
-import { formatMs } from '../../format';
-import { useLatestFailure } from '../../latest-failure';
-import { Countdown, TimeAgo } from '../../parts/time';
-import { shownStatusOf } from '../../parts/webhook-tag';
-import { WithTimes } from '../../parts/with-times';
-import { usePermission } from '../../permission';
-import { productName, useSettings } from '../../settings';
+import { usePermission } from '../../session/token';
+import { useNow } from '../../text/clock';
+import { formatMs } from '../../text/format';
+import { WithTimes } from '../../text/marked-text';
+import { Countdown, TimeAgo } from '../../text/time';
+import { excerptOf } from '../deliveries/excerpt';
 import { ChangeUrl, redirectTarget } from './change-url';
+import { useLatestFailure } from './latest-failure';
+import { shownStatusOf } from './webhook-tag';
 
 const disabledBecause = {
   gone: 'This webhook was disabled: its receiver responded with 410 Gone.',

@@ -1,22 +1,29 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAction } from '../../action';
+import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
-import { keptInput } from '../../kept-input';
 import { ProblemNote } from '../../parts/problem-note';
-import { ExactTime } from '../../parts/time';
-import { Unsaved } from '../../parts/unsaved';
-import { usePermission, useToken } from '../../permission';
-import { showToast } from '../../toast';
+import { showToast } from '../../parts/toast';
+import { keptInput } from '../../session/kept-input';
+import { usePermission, useToken } from '../../session/token';
+import { ExactTime } from '../../text/time';
+import { RotateButton } from '../receiver/rotate-button';
+import { SecretBox } from '../receiver/secret-box';
+import { useUnresolvedRotation } from '../receiver/secrets';
+import { Unsaved } from '../webhook-form/unsaved';
+import {
+  changesOf,
+  draftOf,
+  isSameDraft,
+  rebasedDraft,
+  reopened,
+  type WebhookDraft,
+} from '../webhook-form/webhook-fields';
+import { isShownInForm, WebhookForm } from '../webhook-form/webhook-form';
 import { DeleteButton } from './delete-button';
-import { RotateButton } from './rotate-button';
-import { SecretBox } from './secret-box';
-import { useUnresolvedRotation } from './unresolved-rotation';
-import { changesOf, draftOf, isSameDraft, rebasedDraft, reopened, type WebhookDraft } from './webhook-fields';
-import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();

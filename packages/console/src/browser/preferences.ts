@@ -1,0 +1,35 @@
+import { lastingStorage } from './storage';
+import { createStore } from './store';
+
+export type Zone = 'local' | 'utc';
+export type Theme = 'system' | 'light' | 'dark';
+
+export const zone = createStore<Zone>(lastingStorage.get('posthorn.zone') === 'utc' ? 'utc' : 'local');
+export const theme = createStore<Theme>(themeOf(lastingStorage.get('posthorn.theme')));
+
+function themeOf(text: string | null): Theme {
+  return text === 'light' || text === 'dark' ? text : 'system';
+}
+
+const darkScheme = matchMedia('(prefers-color-scheme: dark)');
+
+/** The theme in use: the user's choice, or the system's. */
+export const shownTheme = createStore<'light' | 'dark'>('light');
+
+function showTheme(): void {
+  const chosen = theme.get();
+  const shown = chosen === 'system' ? (darkScheme.matches ? 'dark' : 'light') : chosen;
+  document.documentElement.dataset.theme = shown;
+  shownTheme.set(shown);
+}
+
+/** Applies the preferences, now and whenever they change. */
+export function followPreferences(): void {
+  showTheme();
+  darkScheme.addEventListener('change', showTheme);
+  theme.subscribe(() => {
+    lastingStorage.set('posthorn.theme', theme.get());
+    showTheme();
+  });
+  zone.subscribe(() => lastingStorage.set('posthorn.zone', zone.get()));
+}

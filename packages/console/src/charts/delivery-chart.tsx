@@ -1,0 +1,103 @@
+import type { Stats } from '@posthorn/client';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { failedSince, useSettings } from '../api/settings';
+import { formatCount } from '../text/format';
+import { barsOf, isQuiet, stepName } from './bars';
+import { Chart } from './chart';
+
+const states = ['delivered', 'retrying', 'given_up'] as const;
+
+/** Deliveries over time by state. Its bars open the deliveries of that range. */
+export function DeliveryChart({
+  stats,
+  webhookId,
+  children,
+}: {
+  stats: Stats;
+  webhookId?: string;
+  children?: ReactNode;
+}) {
+  const navigate = useNavigate();
+  const bars = barsOf(stats);
+  const { totals } = stats;
+  const retried = bars.retried.reduce((sum, value) => sum + value, 0);
+  const settings = useSettings();
+  const hasFailures = (fromMs: number, toMs: number) =>
+    bars.starts.some(
+      (at, index) => at >= fromMs && at < toMs && (bars.retried[index] || bars.givenUp[index]),
+    );
+  const openRange = (fromMs: number, toMs: number, state?: (typeof states)[number]) =>
+    void navigate({
+      to: '/deliveries',
+      search: {
+        ...(state === 'delivered' || !hasFailures(fromMs, toMs)
+          ? { from: new Date(fromMs).toISOString() }
+          : failedSince(fromMs, settings)),
+        to: new Date(toMs - 1).toISOString(),
+        ...(webhookId && { webhook_id: webhookId }),
+        // A delivery that was retried then may have succeeded since, so filter only by the other states.
+        ...(state && state !== 'retrying' && { state }),
+      },
+    });
+  if (isQuiet(stats)) {
+    return (
+      <section className="chart" aria-label="Deliveries">
+        <div className="chart-head">
+          <h2>Deliveries</h2>
+          <span className="soft small">no attempts in this time range</span>
+          <span className="grow" />
+          {children}
+        </div>
+      </section>
+    );
+  }
+  return (
+    <section className="chart" aria-label="Deliveries">
+      <div className="chart-head">
+        <h2>Deliveries</h2>
+        <span className="soft small">
+          per {stepName(bars.stepMs)}
+          <span className="wide"> · drag to open a range</span>
+        </span>
+        <span className="grow" />
+        {children}
+      </div>
+      <Chart
+        starts={bars.starts}
+        stepMs={bars.stepMs}
+        series={[
+          { label: 'delivered', color: '--bar-ok', values: bars.delivered },
+          { label: 'retried', color: '--bar-warn', values: bars.retried },
+          { label: 'given up', color: '--bar-bad', values: bars.givenUp },
+        ]}
+        label={`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
+        onBar={(fromMs, toMs, part) => openRange(fromMs, toMs, states[part])}
+        onRange={openRange}
+      />
+      <Legend stats={stats} webhookId={webhookId} />
+    </section>
+  );
+}
+
+function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefined }) {
+  const of = webhookId ? { webhook_id: webhookId } : {};
+  const range = { from: stats.from, to: stats.to };
+  const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
+  return (
+    <div className="legend">
+      <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
+        <i />
+        delivered
+      </Link>
+      <Link to="/deliveries" search={{ ...of, ...failed }} className="warn">
+        <i />
+        retried
+      </Link>
+      <Link to="/deliveries" search={{ ...of, ...failed, state: 'given_up' }} className="bad">
+        <i />
+        given up
+      </Link>
+    </div>
+  );
+}

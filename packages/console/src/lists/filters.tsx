@@ -1,0 +1,177 @@
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useId, useState } from 'react';
+import { useFieldValue } from '../address/field-value';
+import type { RangeSearch } from '../address/range';
+import { zone } from '../browser/preferences';
+import { useStore } from '../browser/store';
+import { Icon } from '../parts/icon';
+import { formatClock, formatRange } from '../text/format';
+import { RangePicker } from './range-picker';
+
+/** The filters in the URL as chips, a field that adds one, and the time range. */
+export function FilterBar<Name extends string>({
+  names,
+  search,
+  label,
+  placeholder,
+  suggestions,
+  onText,
+  onSet,
+}: {
+  /** What each filter is called. */
+  names: Record<Name, string>;
+  search: RangeSearch & { [name in NoInfer<Name>]?: string };
+  label: string;
+  placeholder: string;
+  suggestions?: string[] | undefined;
+  /** Called when text is entered. */
+  onText: (text: string) => void;
+  onSet: (part: Record<string, string | undefined>) => void;
+}) {
+  const [text, setText] = useState('');
+  const listId = useId();
+  return (
+    <div className="filters">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim()) onText(text.trim());
+          setText('');
+        }}
+      >
+        <input
+          data-filter
+          className="filter-input"
+          type="search"
+          list={listId}
+          aria-label={label}
+          placeholder={placeholder}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <datalist id={listId}>
+          {suggestions?.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      </form>
+      <RangePicker search={search} />
+      {(Object.keys(names) as Name[]).map((name) => {
+        const value = search[name];
+        return (
+          value && (
+            <Chip key={name} name={names[name]} value={value} onRemove={() => onSet({ [name]: undefined })} />
+          )
+        );
+      })}
+      <RangeChip
+        search={search}
+        onRemove={() => onSet({ from: undefined, to: undefined, range: undefined })}
+      />
+    </div>
+  );
+}
+
+/** The field that `/` focuses. What is typed is kept in the URL as `q`. */
+export function FilterInput({
+  label,
+  placeholder,
+  value,
+}: {
+  label: string;
+  placeholder: string;
+  value: string;
+}) {
+  const navigate = useNavigate();
+  const field = useFieldValue(
+    value,
+    (q) =>
+      void navigate({
+        to: '.',
+        search: (now) => ({ ...now, q: q || undefined }) as never,
+        replace: true,
+        resetScroll: false,
+      }),
+  );
+  return (
+    <input
+      data-filter
+      className="filter-input"
+      type="search"
+      aria-label={label}
+      placeholder={placeholder}
+      value={field.value}
+      onChange={(event) => field.change(event.target.value)}
+    />
+  );
+}
+
+/** A choice that is kept in the URL. */
+export function FilterSelect({
+  label,
+  value,
+  isFilter = false,
+  onChange,
+  children,
+}: {
+  label: string;
+  value: string;
+  /** Whether `/` can focus it. */
+  isFilter?: boolean;
+  onChange: (value: string) => void;
+  children: ReactNode;
+}) {
+  const field = useFieldValue(value, onChange);
+  return (
+    <select
+      data-filter={isFilter || undefined}
+      className="filter-select"
+      aria-label={label}
+      value={field.value}
+      onChange={(event) => field.change(event.target.value)}
+    >
+      {children}
+    </select>
+  );
+}
+
+/** An active filter, with a button that removes it. */
+export function Chip({ name, value, onRemove }: { name: string; value: string; onRemove: () => void }) {
+  return (
+    <span className="chip">
+      <span className="cut" title={value}>
+        {name} <b className="mono">{value}</b>
+      </span>
+      <button
+        type="button"
+        className="icon-btn"
+        aria-label={`Remove the filter ${name} ${value}`}
+        onClick={onRemove}
+      >
+        <Icon name="close" size={12} />
+      </button>
+    </span>
+  );
+}
+
+/** The two times of a range in the URL. A length that ends now is shown by the range picker. */
+export function RangeChip({
+  search,
+  name = 'time',
+  onRemove,
+}: {
+  search: RangeSearch;
+  /** What the range applies to. */
+  name?: string;
+  onRemove: () => void;
+}) {
+  const shownZone = useStore(zone);
+  if (!search.from) return null;
+  const [fromMs, toMs] = [Date.parse(search.from), Date.parse(search.to ?? '')];
+  const clock = (iso: string) =>
+    Number.isNaN(Date.parse(iso)) ? iso : formatClock(Date.parse(iso), shownZone, Date.now());
+  const value = Number.isNaN(fromMs + toMs)
+    ? `${clock(search.from)} – ${search.to ? clock(search.to) : 'now'}`
+    : formatRange(fromMs, toMs, shownZone, Date.now());
+  return <Chip name={name} value={value} onRemove={onRemove} />;
+}

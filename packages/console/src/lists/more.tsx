@@ -1,0 +1,116 @@
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { problemIn } from '../api/problem';
+import { ProblemNote } from '../parts/problem-note';
+import { formatCount } from '../text/format';
+import { ClockTime } from '../text/time';
+import { rememberLastRow } from './place';
+
+/** What loads the next page of a list. */
+export interface Pages {
+  error: unknown;
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  isFetchNextPageError: boolean;
+  fetchNextPage: () => unknown;
+}
+
+/** Says why the next page of a list could not be loaded, where it would begin. */
+export function MoreError({ query }: { query: Pages }) {
+  if (!query.isFetchNextPageError || !problemIn(query.error)) return null;
+  return <ProblemNote error={query.error} onRetry={() => void query.fetchNextPage()} />;
+}
+
+/** Loads the next page. Meanwhile, the button keeps the focus, which a disabled one would lose. */
+export function MoreButton({
+  query,
+  isSearch,
+  onPress,
+}: {
+  query: Pages;
+  isSearch: boolean;
+  onPress?: () => void;
+}) {
+  const { isFetchingNextPage, fetchNextPage } = query;
+  return (
+    <button
+      type="button"
+      className="btn"
+      aria-disabled={isFetchingNextPage}
+      onClick={() => {
+        if (isFetchingNextPage) return;
+        onPress?.();
+        void fetchNextPage();
+      }}
+    >
+      {buttonText(isSearch, isFetchingNextPage)}
+    </button>
+  );
+}
+
+/** The end of a list: how many rows are shown, and a button that loads more. */
+export function More({
+  count,
+  one,
+  many,
+  searchedTo,
+  query,
+}: {
+  count: number;
+  one: string;
+  many: string;
+  /** How far back the list was searched, if that is further than its last row. */
+  searchedTo?: string | undefined;
+  query: Pages;
+}) {
+  const { hasNextPage } = query;
+  const { history } = useRouter();
+  const end = useRef<HTMLDivElement>(null);
+  const lastLink = useRef<HTMLElement>(undefined);
+  useEffect(() => {
+    // The focus was on the button, which is gone.
+    if (hasNextPage || !lastLink.current || document.activeElement !== document.body) return;
+    const links = linksBefore(end.current);
+    const at = links.indexOf(lastLink.current);
+    if (at >= 0) links[at + 1]?.focus();
+  }, [hasNextPage]);
+  return (
+    <>
+      <MoreError query={query} />
+      <div className="more" ref={end}>
+        {hasNextPage && (
+          <MoreButton
+            query={query}
+            isSearch={searchedTo !== undefined}
+            onPress={() => {
+              lastLink.current = linksBefore(end.current).at(-1);
+              rememberLastRow(history.location);
+            }}
+          />
+        )}
+        <span role="status">
+          {hasNextPage
+            ? `${formatCount(count)} shown, newest first`
+            : count === 1
+              ? `1 ${one}`
+              : `All ${formatCount(count)} ${many}`}
+          {hasNextPage && searchedTo && (
+            <>
+              , searched back to <ClockTime at={searchedTo} />
+            </>
+          )}
+        </span>
+      </div>
+    </>
+  );
+}
+
+/** The links of the list that ends here. */
+function linksBefore(end: HTMLElement | null): HTMLElement[] {
+  return [...(end?.parentElement?.querySelectorAll<HTMLElement>('table a, .entry a') ?? [])];
+}
+
+function buttonText(isSearch: boolean, isLoading: boolean): string {
+  if (isSearch) return isLoading ? 'Searching…' : 'Search further';
+  return isLoading ? 'Loading…' : 'Show more';
+}

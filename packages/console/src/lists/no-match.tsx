@@ -1,0 +1,67 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { hasFilter } from '../address/search';
+import { eventTypesQuery } from '../api/events';
+import { Empty } from '../parts/empty';
+import { usePermission } from '../session/token';
+import { WholeOrganization } from './workspace-note';
+
+/** Says that nothing matches the filters, and why if no event can have the type. */
+export function NoMatch({
+  title,
+  type,
+  workspaceId,
+}: {
+  title: string;
+  type: string | undefined;
+  /** The workspace that was searched, or undefined for all of them. */
+  workspaceId: string | undefined;
+}) {
+  const may = usePermission();
+  const isFiltered = hasFilter(useSearch({ strict: false }));
+  const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents && type !== undefined });
+  const isUnknown = type !== undefined && types?.every((known) => known.type !== type);
+  return (
+    <Empty
+      title={title}
+      actions={
+        <>
+          {isFiltered && <ClearFilters />}
+          {workspaceId && <WholeOrganization className="btn" />}
+        </>
+      }
+    >
+      <p>
+        {isUnknown ? (
+          <>
+            There is no event type <code>{type}</code>. Filter by an exact type, such as{' '}
+            <code>invoice.paid</code>.
+          </>
+        ) : (
+          remedyOf(isFiltered, workspaceId)
+        )}
+      </p>
+    </Empty>
+  );
+}
+
+function remedyOf(isFiltered: boolean, workspaceId: string | undefined): string {
+  if (!workspaceId) return 'Choose a longer range, or remove a filter.';
+  return isFiltered
+    ? `Only ${workspaceId} is searched. Choose a longer range, remove a filter, or show the whole organization.`
+    : `Only ${workspaceId} is searched. To see everything, show the whole organization.`;
+}
+
+/** Removes all filters from the URL. The live switch and the tab stay. */
+export function ClearFilters() {
+  const navigate = useNavigate();
+  return (
+    <button
+      type="button"
+      className="btn"
+      onClick={() => void navigate({ to: '.', search: ({ live, tab }) => ({ live, tab }) as never })}
+    >
+      Clear the filters
+    </button>
+  );
+}

@@ -1,0 +1,58 @@
+import { shortId } from '../text/identifier';
+import { Icon } from './icon';
+import { showToast } from './toast';
+
+/** Copies text. Outside secure contexts, browsers support only `execCommand`. */
+export async function copyText(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    if (!copyThroughField(text)) {
+      showToast('The browser did not allow copying.');
+      return;
+    }
+  }
+  showToast(`Copied ${what}.`);
+}
+
+function copyThroughField(text: string): boolean {
+  const before = document.activeElement;
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.setAttribute('readonly', '');
+  field.className = 'hidden-visually';
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  if (before instanceof HTMLElement) before.focus();
+  return isCopied;
+}
+
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  return (
+    <button
+      type="button"
+      className="icon-btn"
+      aria-label={`Copy ${what}`}
+      title={`Copy ${what}`}
+      onClick={() => copyText(text, what)}
+    >
+      <Icon name="copy" />
+    </button>
+  );
+}
+
+/** An identifier, shortened in the middle. A click copies all of it. */
+export function Identifier({ id }: { id: string }) {
+  return (
+    <button
+      type="button"
+      className="pick mono soft above"
+      title={`${id} (click to copy)`}
+      onClick={() => copyText(id, id)}
+    >
+      {shortId(id)}
+    </button>
+  );
+}

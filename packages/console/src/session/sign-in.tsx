@@ -1,0 +1,96 @@
+import { Fragment, useState } from 'react';
+import { productName, useSettings } from '../api/settings';
+import { useStore } from '../browser/store';
+import { CodeBlock } from '../code/code-block';
+import { Brand } from '../shell/brand';
+import { hasKeptInput } from './kept-input';
+import { openSession, session } from './session';
+
+const command = `npx posthorn token create \\
+  --organization ORG-demo \\
+  --scopes `;
+const scopes = ['events:read,', 'webhooks:read,', 'webhooks:write,', 'audit:read'];
+
+/** Asks for a token, and says why the last one no longer works. */
+export function SignIn() {
+  const state = useStore(session);
+  const settings = useSettings();
+  const [text, setText] = useState('');
+  // The token may be pasted with the name of its scheme, as in the header of a request.
+  const token = text.trim().replace(/^Bearer\s+/i, '');
+  const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
+  const keptNote = hasKeptInput() ? 'What you entered in the form has been kept.' : undefined;
+  return (
+    <main className="signin">
+      <div>
+        <Brand />
+        {cameFrom === 'portal' ? (
+          <>
+            <h1>This session has ended</h1>
+            <p className="lead">
+              Open this page again from {productName(settings)}. {keptNote}
+            </p>
+          </>
+        ) : (
+          <>
+            <h1>Sign in with a token</h1>
+            {state.kind === 'ended' && (
+              <div className="note warn" role="alert">
+                <b>{cameFrom === 'link' ? 'This link is no longer valid' : 'The token was not accepted'}</b>
+                <p>
+                  {cameFrom === 'link'
+                    ? 'It may have expired. Open the page that the link came from to get a new one, or sign in with a token.'
+                    : state.reason}{' '}
+                  {keptNote}
+                </p>
+              </div>
+            )}
+            <form
+              onSubmit={(event) => {
+                event.preventDefault();
+                if (token) openSession(token);
+              }}
+            >
+              <div className="field">
+                <label htmlFor="token">Token</label>
+                <input
+                  id="token"
+                  className="input mono"
+                  type="password"
+                  autoComplete="off"
+                  spellCheck={false}
+                  placeholder="pht_…"
+                  value={text}
+                  onChange={(event) => setText(event.target.value)}
+                />
+                <span className="hint">The token is kept only in this tab, until you close it.</span>
+              </div>
+              <button type="submit" className="btn primary" disabled={!token}>
+                Sign in
+              </button>
+            </form>
+            {/* Neither someone who opens an old portal link nor the customer of a named product operates the service. */}
+            {cameFrom !== 'link' && settings.version && !settings.name && (
+              <>
+                <p className="lead small">
+                  No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
+                  this on the machine where the service runs:
+                </p>
+                <CodeBlock title="Create a token" text={command + scopes.join('')} what="the command">
+                  {command}
+                  {/* A narrow line is broken between two scopes, not within one. */}
+                  {scopes.map((scope) => (
+                    <Fragment key={scope}>
+                      {scope}
+                      <wbr />
+                    </Fragment>
+                  ))}
+                </CodeBlock>
+              </>
+            )}
+          </>
+        )}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,48 @@
+import type { Delivery } from '@posthorn/client';
+import { Link } from '@tanstack/react-router';
+
+export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final'> }) {
+  if (delivery.status === 'success') return <span className="tag ok">Delivered</span>;
+  if (delivery.status === 'pending') return <span className="tag mute">Pending</span>;
+  return delivery.final ? (
+    <span className="tag bad">Given up</span>
+  ) : (
+    <span className="tag warn">Retrying</span>
+  );
+}
+
+const errorNames: Record<string, string> = {
+  dns: 'Host not found',
+  connect: 'Could not connect',
+  tls: 'TLS failed',
+  timeout: 'No response in time',
+  reset: 'Connection closed',
+  protocol: 'Not HTTP',
+  blocked_address: 'Address not allowed',
+  disabled: 'Webhook disabled',
+};
+
+/** Returns the result of the latest attempt: a status, or why there was none. */
+export function outcomeOf({ http_status, error }: Pick<Delivery, 'http_status' | 'error'>): string {
+  if (http_status !== null) return String(http_status);
+  return error === null ? '–' : (errorNames[error] ?? error.replaceAll('_', ' '));
+}
+
+/**
+ * A note in a row: the delivery is waiting until its webhook is verified. Links to the webhook's page, which says what
+ * to do.
+ */
+export function HeldNote({ webhookId }: { webhookId: string }) {
+  return (
+    <span className="second">
+      <Link
+        to="/webhooks/$webhookId"
+        params={{ webhookId }}
+        className="link above"
+        title="The delivery is waiting until the webhook is verified."
+      >
+        waiting for verification
+      </Link>
+    </span>
+  );
+}

@@ -1,0 +1,62 @@
+import type { Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { replayQuery } from '../../api/webhooks';
+import { Loaded } from '../../parts/loaded';
+import { formatCount, plural } from '../../text/format';
+import { TimeAgo } from '../../text/time';
+
+/** The progress of a replay. The URL contains the ID of the replay, so a reload shows the same page. */
+export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replayId: string }) {
+  const replay = useQuery(replayQuery(webhook.id, replayId));
+  return (
+    <Loaded query={replay} lines={3}>
+      {({ status, total, done, created_at }) => (
+        <section className="form section">
+          <div
+            className={status === 'cancelled' ? 'note' : status === 'done' ? 'note ok' : 'note calm'}
+            role="status"
+          >
+            <b>
+              {
+                {
+                  running: `${formatCount(done)} of ${formatCount(total)} events are queued.`,
+                  done: `Done: ${plural(done, 'event is queued', 'events are queued')}.`,
+                  cancelled: `Canceled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
+                }[status]
+              }
+            </b>
+            <p>
+              Started <TimeAgo at={created_at} />.
+              {status === 'running' &&
+                ' You can leave this page. The replay continues, and you can return to this URL to see its progress.'}
+            </p>
+          </div>
+          <div
+            className="progress"
+            role="progressbar"
+            aria-label="Replay"
+            aria-valuemin={0}
+            aria-valuemax={total}
+            aria-valuenow={done}
+          >
+            <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
+          </div>
+          <div className="actions">
+            <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="btn">
+              See the deliveries
+            </Link>
+            <Link
+              to="/webhooks/$webhookId/replay"
+              params={{ webhookId: webhook.id }}
+              search={{}}
+              className="btn"
+            >
+              Another replay
+            </Link>
+          </div>
+        </section>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,230 @@
+import type { Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useFieldValue } from '../../address/field-value';
+import { rangeChoices } from '../../address/range';
+import { useAction, useRequestKey } from '../../api/action';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
+import { zone } from '../../browser/preferences';
+import { useStore } from '../../browser/store';
+import { Breadcrumb } from '../../parts/breadcrumb';
+import { Confirm } from '../../parts/confirm';
+import { Loaded } from '../../parts/loaded';
+import { Segmented } from '../../parts/segmented';
+import { Forbidden } from '../../session/forbidden';
+import { sendScopes, usePermission } from '../../session/token';
+import { formatCount, formatExact, plural } from '../../text/format';
+import { webhookName } from '../webhooks/webhook-tag';
+import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
+import { ReplayProgress } from './replay-progress';
+import { TimeField } from './time-field';
+
+/** Sends a range of past events again. The URL contains the range and the running replay. */
+export function ReplayView() {
+  const may = usePermission();
+  const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
+  const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
+  const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
+  if (!may.send) return <Forbidden action="replay events" scopes={sendScopes} />;
+  return (
+    <Loaded query={webhook}>
+      {(data) => (
+        <>
+          <Breadcrumb>
+            <Link to="/webhooks">Webhooks</Link>
+            <Link to="/webhooks/$webhookId" params={{ webhookId }}>
+              {webhookName(data)}
+            </Link>
+          </Breadcrumb>
+          <h1>Replay events</h1>
+          <p className="lead">
+            Resends past events of the types that the webhook subscribes to, oldest first, with the same event
+            IDs.
+          </p>
+          {replay ? <ReplayProgress webhook={data} replayId={replay} /> : <Form webhook={data} />}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const lastChoices = rangeChoices.map(({ key, label, ms }) => ({ key, label: `Last ${label}`, ms }));
+
+function lastRange(length: (typeof rangeChoices)[number]['key']): { from: string; to: string } {
+  const toMs = Date.now();
+  const ms = rangeChoices.find(({ key }) => key === length)?.ms ?? 0;
+  return { from: new Date(toMs - ms).toISOString(), to: new Date(toMs).toISOString() };
+}
+
+function Form({ webhook }: { webhook: Webhook }) {
+  const search = useSearch({ from: '/webhooks/$webhookId/replay' });
+  const navigate = useNavigate({ from: '/webhooks/$webhookId/replay' });
+  const shownZone = useStore(zone);
+  const [openedMs] = useState(() => Date.now());
+  const [isConfirming, setConfirming] = useState(false);
+  const keyOf = useRequestKey();
+  const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
+  const to = search.to ?? new Date(openedMs).toISOString();
+  const onlyFailed = search.only_failed !== '0';
+  const isBackward = Date.parse(from) > Date.parse(to);
+  const preview = useQuery({
+    ...replayPreviewQuery(webhook, { from, to }, onlyFailed),
+    enabled: !isBackward,
+  });
+  const start = useAction({
+    mutationFn: () => {
+      const body = { from, to, only_failed: onlyFailed };
+      return posthorn.webhooks.replay(webhook.id, body, { idempotencyKey: keyOf(body) });
+    },
+  });
+  const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
+    void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
+  const onlyFailedField = useFieldValue(onlyFailed, (isOn) => set({ only_failed: isOn ? undefined : '0' }));
+  return (
+    <form
+      className="form replay"
+      onSubmit={(event) => {
+        event.preventDefault();
+        start.reset();
+        setConfirming(true);
+      }}
+    >
+      <div className="filters">
+        <Segmented
+          label="Length of the time range"
+          choices={lastChoices}
+          value={lastChoices.find(({ ms }) => ms === Date.parse(to) - Date.parse(from))?.key}
+          onChange={(length) => set(lastRange(length))}
+        />
+      </div>
+      <div className="two">
+        <TimeField label="From" value={from} onChange={(value) => set({ from: value })} />
+        <TimeField label="To" value={to} onChange={(value) => set({ to: value })} />
+      </div>
+      {isBackward ? (
+        <p className="bad-text small" role="alert">
+          The time range must start before it ends.
+        </p>
+      ) : (
+        <p className="soft small">
+          {formatExact(Date.parse(from), shownZone)} to {formatExact(Date.parse(to), shownZone)}
+        </p>
+      )}
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={onlyFailedField.value}
+          onChange={(event) => onlyFailedField.change(event.target.checked)}
+        />
+        <span>
+          Only events that were not delivered
+          <span className="hint">
+            These are events whose latest delivery to this webhook failed, and events without a delivery to
+            it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is
+            attempted now, which uses up one of its scheduled attempts.
+          </span>
+        </span>
+      </label>
+      {!isBackward && (
+        <Loaded query={preview} lines={2}>
+          {(data) => <Preview preview={data} />}
+        </Loaded>
+      )}
+      <div className="actions">
+        <button
+          type="submit"
+          className="btn primary"
+          // The preview of another range says nothing about this one.
+          disabled={
+            isBackward ||
+            !preview.data ||
+            preview.isPlaceholderData ||
+            isNothing(preview.data) ||
+            webhook.status !== 'active'
+          }
+        >
+          Replay…
+        </button>
+        {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
+      </div>
+      <Confirm
+        isOpen={isConfirming}
+        onClose={() => setConfirming(false)}
+        title={`Replay to ${webhookName(webhook)}?`}
+        action={start.isPending ? 'Starting…' : 'Replay'}
+        isBusy={start.isPending}
+        error={start.error}
+        onConfirm={() =>
+          start.mutate(undefined, {
+            onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
+          })
+        }
+      >
+        {preview.data && <p>{sentenceOf(preview.data)}</p>}
+        <p>
+          Events go to <code>{webhook.url}</code>. A receiver that does not check for duplicate event IDs may
+          handle an event twice.
+        </p>
+        {onlyFailed && (
+          <p>
+            A delivery that is waiting for a retry is attempted now, which uses up one of its scheduled
+            attempts.
+          </p>
+        )}
+      </Confirm>
+    </form>
+  );
+}
+
+/** Returns whether it is certain that a replay has nothing to send. */
+const isNothing = ({ count, certainty }: ReplayPreview) =>
+  count === 0 && (certainty === 'exact' || certainty === 'up_to');
+
+function sentenceOf({ count, unlisted, certainty }: ReplayPreview): string {
+  const events = `${plural(count + unlisted, 'event')} will be sent`;
+  switch (certainty) {
+    case 'exact':
+      return `${events}.`;
+    case 'about':
+      if (unlisted > 0 && count > 0) return `About ${formatCount(count)} to ${events}.`;
+      return `${unlisted > 0 ? 'Up to about' : 'About'} ${events}.`;
+    case 'up_to':
+      return `Up to ${events}.`;
+    case 'up_to_about':
+      return `Up to about ${events}.`;
+  }
+}
+
+const skipped = 'The replay skips events that have been delivered or are waiting for their first attempt.';
+
+const certaintyNotes = {
+  exact: undefined,
+  up_to: skipped,
+  about: 'This is an estimate based on the statistics, which include new events within a minute.',
+  up_to_about: `This is an estimate based on the statistics. ${skipped}`,
+};
+
+function Preview({ preview }: { preview: ReplayPreview }) {
+  const { unlisted } = preview;
+  const note = certaintyNotes[preview.certainty];
+  return (
+    <div className="note calm">
+      <b>{sentenceOf(preview)}</b>
+      {note && <p>{note}</p>}
+      {unlisted > 0 && (
+        <p>
+          The statistics list only the most frequent event types.{' '}
+          {plural(unlisted, 'event has another type', 'events have other types')} and may go to this webhook,
+          too.
+        </p>
+      )}
+      {preview.byType.length > 0 && (
+        <p className="mono">
+          {preview.byType.map(({ type, count }) => `${type}\u00a0${formatCount(count)}`).join('\u00a0· ')}
+        </p>
+      )}
+    </div>
+  );
+}

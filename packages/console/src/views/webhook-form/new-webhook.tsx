@@ -1,0 +1,194 @@
+import type { CreatedWebhook } from '@posthorn/client';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { useAction, useRequestKey } from '../../api/action';
+import { posthorn } from '../../api/client';
+import { eventTypesQuery } from '../../api/events';
+import { isOutcomeUnknown, isUnreachable, problemIn } from '../../api/problem';
+import { productName, useSettings } from '../../api/settings';
+import { webhookQuery } from '../../api/webhooks';
+import { CodeBlock } from '../../code/code-block';
+import { JsonText } from '../../code/json-text';
+import { Breadcrumb } from '../../parts/breadcrumb';
+import { Skeleton } from '../../parts/loaded';
+import { ProblemNote } from '../../parts/problem-note';
+import { Forbidden } from '../../session/forbidden';
+import { keptInput } from '../../session/kept-input';
+import { sendScopes, usePermission, useToken } from '../../session/token';
+import { newSecret } from '../../text/identifier';
+import { SecretBox } from '../receiver/secret-box';
+import { keepFreshSecret } from '../receiver/secrets';
+import { Unsaved } from './unsaved';
+import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
+import { isShownInForm, WebhookForm } from './webhook-form';
+
+const ReceiverCode = lazy(() =>
+  import('../receiver/receiver-code').then(({ ReceiverCode }) => ({ default: ReceiverCode })),
+);
+
+/** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
+export function NewWebhook() {
+  const may = usePermission();
+  const name = productName(useSettings());
+  if (!may.send) return <Forbidden action="create webhooks" scopes={sendScopes} />;
+  return (
+    <>
+      <Breadcrumb>
+        <Link to="/webhooks">Webhooks</Link>
+      </Breadcrumb>
+      <h1>New webhook</h1>
+      <p className="lead">
+        {name} immediately sends a signed request to the URL. The webhook becomes active when your receiver
+        responds with exactly 200 within 5 seconds.
+      </p>
+      <Form />
+    </>
+  );
+}
+
+const formName = 'webhook';
+
+function Form() {
+  const token = useToken();
+  const client = useQueryClient();
+  const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
+  const navigate = useNavigate();
+  const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [kept] = useState(() => keptInput<{ draft: WebhookDraft; secret: string }>(formName, token));
+  const [draft, setDraft] = useState(() => (kept ? reopened(kept.draft) : opened));
+  // The receiver may already have the kept secret.
+  const [secret] = useState(() => kept?.secret ?? newSecret());
+  const [sampled, setSampled] = useState(wanted);
+  const keyOf = useRequestKey();
+  const [unsure, setUnsure] = useState<WebhookDraft | undefined>();
+
+  function send(submitted: WebhookDraft): Promise<CreatedWebhook> {
+    const workspace = submitted.workspace_id.trim();
+    const body = {
+      organization_id: token.organization_id,
+      ...(workspace && { workspace_id: workspace }),
+      ...fieldsOf(submitted),
+      secret,
+    };
+    return posthorn.webhooks.create(body, { idempotencyKey: keyOf(body) });
+  }
+
+  const create = useAction({
+    mutationFn: send,
+    onError: (error, submitted) => {
+      if (isOutcomeUnknown(error)) setUnsure(submitted);
+    },
+    onSuccess: (created) => {
+      keepFreshSecret(created.id, secret);
+      client.setQueryData(webhookQuery(created.id).queryKey, { ...created, ...untouched });
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+    },
+  });
+  const open = ({ id }: CreatedWebhook) =>
+    void navigate({
+      to: '/webhooks/$webhookId',
+      params: { webhookId: id },
+      search: { tab: 'receiver' },
+      ignoreBlocker: true,
+    });
+  const mayExist = unsure !== undefined || create.isPending;
+  const problem = problemIn(create.error);
+  const missing = missingFrom(draft);
+  return (
+    <div className="form-and-side">
+      <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
+        {mayExist
+          ? 'The webhook may have been created already. What you entered will be lost, and the secret is not shown again.'
+          : 'The webhook has not been created, and what you entered will be lost.'}
+      </Unsaved>
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate(draft, { onSuccess: open });
+        }}
+      >
+        <WebhookForm
+          draft={draft}
+          onChange={setDraft}
+          problem={problem}
+          canChooseWorkspace={token.workspace_id === null}
+          onShowSample={setSampled}
+        />
+        <div className="field">
+          <span className="label">Signing secret</span>
+          <SecretBox secret={secret} />
+          <span className="hint">
+            Give it to your receiver now. After you reload or close the console, it is not shown again.
+          </span>
+        </div>
+        {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
+          <ProblemNote error={create.error} isAction />
+        )}
+        {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
+        <div className="actions">
+          <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
+            {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
+          </button>
+          <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
+            Cancel
+          </Link>
+          {missing && <span className="soft small">{missing}</span>}
+        </div>
+      </form>
+      <div className="stack">
+        <Suspense fallback={<Skeleton lines={10} />}>
+          <ReceiverCode url={draft.url.trim()} secret={secret} />
+        </Suspense>
+        {sampled && <Sample type={sampled} />}
+      </div>
+    </div>
+  );
+}
+
+/** Says that there may be a webhook already, because the response to an earlier request was lost. */
+function MayExist({ isSame }: { isSame: boolean }) {
+  return (
+    <div className="note warn" role="alert">
+      <b>The webhook may have been created already</b>
+      <p>
+        The outcome of the request is unknown.{' '}
+        {isSame
+          ? 'You can safely press the button again: there will be only one webhook.'
+          : 'You have changed the form since then, so the button creates another webhook, and both may receive events.'}
+      </p>
+      <div className="actions">
+        <Link to="/webhooks" className="btn slim">
+          See all webhooks
+        </Link>
+      </div>
+    </div>
+  );
+}
+
+/** The initial values of fields that are set only after the webhook is created. */
+const untouched = {
+  disabled_reason: null,
+  last_delivery_at: null,
+  last_delivery_status: null,
+  previous_secret_until: null,
+};
+
+/** Says what a webhook still needs before it can be created. */
+function missingFrom({ url, event_types: types }: WebhookDraft): string | undefined {
+  if (url.trim() === '') return types.length === 0 ? 'Enter a URL and choose event types.' : 'Enter a URL.';
+  return types.length === 0 ? 'Choose at least one event type.' : undefined;
+}
+
+function Sample({ type }: { type: string }) {
+  const { data } = useQuery(eventTypesQuery);
+  const found = data?.find((one) => one.type === type);
+  if (!found) return null;
+  const text = JSON.stringify(found.sample);
+  return (
+    <CodeBlock title="Sample" aside={<code>{type}</code>} text={text} what="the sample">
+      <JsonText text={text} />
+    </CodeBlock>
+  );
+}

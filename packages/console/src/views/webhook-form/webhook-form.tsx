@@ -1,0 +1,283 @@
+import type { PosthornError } from '@posthorn/client';
+import { type ReactNode, useEffect, useId, useState } from 'react';
+import { faultOf } from '../../api/problem';
+import { Icon } from '../../parts/icon';
+import { useToken } from '../../session/token';
+import { TypePicker } from './type-picker';
+import { newPair, type WebhookDraft } from './webhook-fields';
+
+interface FormProps {
+  draft: WebhookDraft;
+  onChange: (draft: WebhookDraft) => void;
+  problem: PosthornError | undefined;
+  /** False if the workspace cannot be changed. */
+  canChooseWorkspace: boolean;
+  onShowSample?: (type: string) => void;
+}
+
+const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;
+
+/** Returns whether the form shows all faults of a problem next to its fields. */
+export function isShownInForm(problem: PosthornError | undefined): boolean {
+  if (problem === undefined || problem.errors.length === 0) return false;
+  return problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
+}
+
+/** The fields of a webhook, for a new one and for a change. */
+export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
+  const token = useToken();
+  const faults = useFieldFaults(problem);
+  const change = (part: Partial<WebhookDraft>) => {
+    for (const field of Object.keys(part)) faults.set(field, undefined);
+    onChange({ ...draft, ...part });
+  };
+  const hasMore = draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== '';
+  const [isOpen, setOpen] = useState(hasMore);
+  // What was opened stays open while its fields are emptied.
+  if (hasMore && !isOpen) setOpen(true);
+  // The button is below the form, so the field with the fault can be out of sight.
+  useEffect(() => {
+    if (!problem) return;
+    for (const closed of document.querySelectorAll('.form details:has(.fault)')) reveal(closed);
+    document.querySelector('.form .fault')?.scrollIntoView({ block: 'center' });
+    document.querySelector<HTMLElement>('.form [aria-invalid="true"]')?.focus({ preventScroll: true });
+  }, [problem]);
+  return (
+    <>
+      <Field
+        label="URL"
+        hint={
+          token.portal
+            ? 'An https URL at a public address.'
+            : 'An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.'
+        }
+        fault={faults.of('url')}
+      >
+        {(props) => (
+          <input
+            {...props}
+            className="input mono"
+            type="url"
+            required
+            placeholder="https://example.com/webhooks"
+            value={draft.url}
+            onChange={(event) => change({ url: event.target.value })}
+            onInvalid={(event) => {
+              // The browser's own message does not say what is missing.
+              event.preventDefault();
+              faults.set('url', urlFaultOf(draft.url));
+              focusIfFirst(event.currentTarget);
+            }}
+          />
+        )}
+      </Field>
+      <Field label="Name" hint="A name or a note. Optional." fault={faults.of('description')}>
+        {(props) => (
+          <input
+            {...props}
+            className="input"
+            maxLength={256}
+            placeholder="orders-eu"
+            value={draft.description}
+            onChange={(event) => change({ description: event.target.value })}
+          />
+        )}
+      </Field>
+      <TypePicker
+        chosen={draft.event_types}
+        onChange={(event_types) => change({ event_types })}
+        fault={faults.of('event_types')}
+        {...(onShowSample && { onShowSample })}
+      />
+      {/* Otherwise the browser refuses to submit the form and cannot show why. */}
+      <details open={isOpen} onInvalidCapture={(event) => reveal(event.currentTarget)}>
+        <summary>{canChooseWorkspace ? 'Workspace, headers, rate limit' : 'Headers and rate limit'}</summary>
+        <div className="stack">
+          {canChooseWorkspace && (
+            <Field
+              label="Workspace"
+              hint="Send only events of this workspace. Leave empty for the whole organization."
+              fault={faults.of('workspace_id')}
+            >
+              {(props) => (
+                <input
+                  {...props}
+                  className="input mono"
+                  placeholder="WS-berlin"
+                  value={draft.workspace_id}
+                  onChange={(event) => change({ workspace_id: event.target.value })}
+                />
+              )}
+            </Field>
+          )}
+          <HeaderPairs
+            draft={draft}
+            onChange={({ headers }) => change({ headers })}
+            fault={faults.of('headers')}
+          />
+          <Field
+            label="Rate limit"
+            hint="Requests per second on each node, 1 to 1,000. Leave empty for no limit."
+            fault={faults.of('rate_limit')}
+          >
+            {(props) => (
+              <input
+                {...props}
+                className="input short"
+                type="number"
+                min={1}
+                max={1000}
+                step={1}
+                value={draft.rate_limit}
+                onChange={(event) => change({ rate_limit: event.target.value })}
+                onInvalid={(event) => {
+                  event.preventDefault();
+                  faults.set('rate_limit', 'Enter a whole number from 1 to 1,000, or leave the field empty.');
+                  focusIfFirst(event.currentTarget);
+                }}
+              />
+            )}
+          </Field>
+        </div>
+      </details>
+    </>
+  );
+}
+
+/** Says what is wrong with a URL that the browser does not accept. */
+function urlFaultOf(url: string): string {
+  if (url.trim() === '') return 'Enter a URL.';
+  return url.includes('://')
+    ? 'This is not a URL. Use one such as https://example.com/webhooks.'
+    : 'Start the URL with https://, as in https://example.com/webhooks.';
+}
+
+/** Focuses a field that the browser does not accept, unless there is such a field above it. */
+function focusIfFirst(field: HTMLInputElement): void {
+  if (field.form?.querySelector('input:invalid') === field) field.focus();
+}
+
+function reveal(details: Element): void {
+  (details as HTMLDetailsElement).open = true;
+}
+
+interface InputProps {
+  id: string;
+  'aria-describedby': string;
+  'aria-invalid': boolean;
+}
+
+function Field({
+  label,
+  hint,
+  fault,
+  children,
+}: {
+  label: string;
+  hint?: string;
+  fault?: string | undefined;
+  children: (props: InputProps) => ReactNode;
+}) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({ id, 'aria-describedby': `${id}-hint`, 'aria-invalid': fault !== undefined })}
+      <span id={`${id}-hint`} className={fault ? 'fault' : 'hint'} role={fault ? 'alert' : undefined}>
+        {fault ?? hint}
+      </span>
+    </div>
+  );
+}
+
+function HeaderPairs({
+  draft,
+  onChange,
+  fault,
+}: {
+  draft: WebhookDraft;
+  onChange: (draft: WebhookDraft) => void;
+  fault: string | undefined;
+}) {
+  const set = (key: number, part: { name?: string; value?: string }) =>
+    onChange({
+      ...draft,
+      headers: draft.headers.map((pair) => (pair.key === key ? { ...pair, ...part } : pair)),
+    });
+  return (
+    <div className="field">
+      <span className="label">Headers</span>
+      <div className="pairs">
+        {draft.headers.map(({ key, name, value, isStored }, index) => (
+          <div className="pair" key={key}>
+            <input
+              className="input mono"
+              aria-label={`Name of header ${index + 1}`}
+              placeholder="X-Api-Key"
+              value={name}
+              readOnly={isStored}
+              onChange={(event) => set(key, { name: event.target.value })}
+            />
+            <input
+              className="input mono"
+              aria-label={`Value of header ${index + 1}`}
+              placeholder={isStored ? 'unchanged' : 'value'}
+              value={value}
+              autoComplete="off"
+              onChange={(event) => set(key, { value: event.target.value })}
+            />
+            <button
+              type="button"
+              className="icon-btn"
+              aria-label={`Remove header ${index + 1}`}
+              onClick={() =>
+                onChange({ ...draft, headers: draft.headers.filter((pair) => pair.key !== key) })
+              }
+            >
+              <Icon name="close" />
+            </button>
+          </div>
+        ))}
+        {draft.headers.length < 10 && (
+          <div>
+            <button
+              type="button"
+              className="btn slim"
+              onClick={() => onChange({ ...draft, headers: [...draft.headers, newPair()] })}
+            >
+              Add a header
+            </button>
+          </div>
+        )}
+      </div>
+      <span className={fault ? 'fault' : 'hint'}>
+        {fault ?? 'Sent with every request. Values are encrypted and never shown again.'}
+      </span>
+    </div>
+  );
+}
+
+export interface FieldFaults {
+  of: (field: string) => string | undefined;
+  /** Replaces what is wrong with a field. Undefined removes it. */
+  set: (field: string, fault: string | undefined) => void;
+}
+
+/**
+ * What is wrong with the fields of a form: what the API said about them, unless something else was found since. A
+ * later problem replaces all of it.
+ */
+function useFieldFaults(problem: PosthornError | undefined): FieldFaults {
+  const [since, setSince] = useState<{ problem: typeof problem; faults: Record<string, string | undefined> }>(
+    {
+      problem,
+      faults: {},
+    },
+  );
+  const faultsIn = (state: typeof since) => (state.problem === problem ? state.faults : {});
+  const faults = faultsIn(since);
+  return {
+    of: (field) => (field in faults ? faults[field] : faultOf(problem, field)),
+    set: (field, fault) => setSince((now) => ({ problem, faults: { ...faultsIn(now), [field]: fault } })),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Webhook } from '@posthorn/client';
+import type { JudgedWebhook } from '../../api/webhooks';
+import { zone } from '../../browser/preferences';
+import { useStore } from '../../browser/store';
+import { formatMinute } from '../../text/format';
+
+/** What people see first is first. */
+const statuses = ['failing', 'disabled', 'unverified', 'waiting', 'active', 'disabled_manually'] as const;
+export type ShownStatus = (typeof statuses)[number];
+
+/**
+ * Returns the API's status, extended with what people ask first: is the webhook failing, does it wait because its
+ * receiver asked for that, and did someone disable it?
+ */
+export function shownStatusOf(webhook: JudgedWebhook): ShownStatus {
+  if (webhook.status === 'unverified') return 'unverified';
+  if (webhook.status === 'disabled')
+    return webhook.disabled_reason === 'manual' ? 'disabled_manually' : 'disabled';
+  if (webhook.waitsUntil) return 'waiting';
+  return (webhook.isFailing ?? webhook.last_delivery_status === 'failed') ? 'failing' : 'active';
+}
+
+/** Compares two webhooks: those with problems come first. */
+export function byUrgency(one: JudgedWebhook, other: JudgedWebhook): number {
+  return statuses.indexOf(shownStatusOf(one)) - statuses.indexOf(shownStatusOf(other));
+}
+
+export function needsAttention(webhook: Webhook): boolean {
+  return ['failing', 'unverified', 'disabled'].includes(shownStatusOf(webhook));
+}
+
+const tags: Record<ShownStatus, [className: string, text: string]> = {
+  active: ['ok', 'Active'],
+  waiting: ['mute', 'Waiting'],
+  failing: ['bad', 'Failing'],
+  unverified: ['warn', 'Unverified'],
+  disabled: ['bad', 'Disabled'],
+  disabled_manually: ['mute', 'Disabled'],
+};
+
+export function WebhookTag({
+  webhook,
+  isShort = false,
+}: {
+  webhook: JudgedWebhook;
+  /** Whether what else there is to say follows the tag. */
+  isShort?: boolean;
+}) {
+  const [className, text] = tags[shownStatusOf(webhook)];
+  return (
+    <span className={`tag ${className}`}>
+      {text}
+      {webhook.waitsUntil && !isShort && <Until at={webhook.waitsUntil} />}
+    </span>
+  );
+}
+
+/** ` until 21:54` */
+function Until({ at }: { at: string }) {
+  return <time dateTime={at}>&nbsp;until {formatMinute(Date.parse(at), useStore(zone))}</time>;
+}
+
+const nameMax = 44;
+const pathMin = 16;
+
+/**
+ * Returns a name for a webhook: its description, or else the host and the end of the path, which tell webhooks apart.
+ */
+export function webhookName(webhook: Pick<Webhook, 'description' | 'url'>): string {
+  const description = webhook.description?.trim();
+  if (description) return description;
+  const host = hostOf(webhook.url);
+  const path = webhook.url.replace(/^https?:\/\/[^/?#]*/, '').replace(/\/$/, '');
+  const room = Math.max(pathMin, nameMax - host.length);
+  return host + (path.length <= room ? path : `/…${path.slice(-room)}`);
+}
+
+/** Returns the host and port of a URL. */
+export function hostOf(url: string): string {
+  return /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url;
+}
+
+/**
+ * Returns the names of webhooks by their IDs, for where only the name is shown. Those with the same name also get their
+ * host or, if that is the same too, the end of their ID.
+ */
+export function webhookNames(webhooks: readonly Webhook[]): ReadonlyMap<string, string> {
+  const named = webhooks.map((webhook) => ({ webhook, name: webhookName(webhook) }));
+  return new Map(
+    named.map(({ webhook, name }) => {
+      const alike = named.filter((other) => other.name === name).map((other) => hostOf(other.webhook.url));
+      if (alike.length < 2) return [webhook.id, name];
+      const host = hostOf(webhook.url);
+      const isOnly = alike.filter((other) => other === host).length === 1;
+      return [webhook.id, `${name} (${isOnly ? host : `…${webhook.id.slice(-5)}`})`];
+    }),
+  );
+}
