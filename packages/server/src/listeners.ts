@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { TokenDirectory } from './access/auth.js';
-import { GuessLimit } from './access/guess-limit.js';
+import { GuessLimit } from './access/rate-limits.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { createPayloadValidator } from './catalogue/payload.js';
 import type { PortalLogo } from './console/console.js';
@@ -24,7 +24,6 @@ import { listen } from './settings/listening.js';
 import type { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import type { AddressPolicy } from './values/address.js';
-import type { CountExchange } from './web/minute-windows.js';
 
 export interface ListenerParts {
   config: Config;
@@ -38,8 +37,6 @@ export interface ListenerParts {
   delivery: DeliveryParts;
   recorded: Notifier;
   metrics: Metrics;
-  /** Set if other processes on this machine share the listeners. */
-  counts: CountExchange | undefined;
   tracer: Tracing | undefined;
   isReady: () => Promise<boolean>;
   hasStarted: () => boolean;
@@ -67,7 +64,7 @@ export class Listeners {
 
   constructor(parts: ListenerParts) {
     this.#parts = parts;
-    this.#guesses = new GuessLimit(parts.config.rateLimitReads > 0, parts.now, parts.counts);
+    this.#guesses = new GuessLimit(parts.config.rateLimitReads > 0, parts.now);
   }
 
   async open(): Promise<ListenerUrls> {
@@ -91,7 +88,6 @@ export class Listeners {
     const { host, port, trustedProxies, eventRetentionMs: retentionMs, retryScheduleMs } = config;
     const app = await createPublicApi({
       guesses: this.#guesses,
-      counts: this.#parts.counts,
       trustedProxies,
       tokens: this.#openTokens(),
       catalogue,

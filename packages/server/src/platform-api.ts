@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import type { GuessLimit } from './access/guess-limit.js';
 import { requirePlatformToken } from './access/platform-token.js';
 import { type PortalOptions, portalSessionRoute } from './access/portal-sessions.js';
+import type { GuessLimit } from './access/rate-limits.js';
 import { tokenRoutes } from './access/token-routes.js';
 import type { EventChecker } from './events/new-event.js';
 import type { Recorder } from './events/recorder.js';

@@ -1,9 +1,8 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { bearerText, installAuth, type TokenDirectory } from './access/auth.js';
-import type { GuessLimit } from './access/guess-limit.js';
 import { installIdempotency } from './access/idempotency.js';
 import { tokenRoute } from './access/own-token-routes.js';
-import { RateLimiter, type RateLimits } from './access/rate-limit.js';
+import { type GuessLimit, RateLimiter, type RateLimits } from './access/rate-limits.js';
 import { limitReads, readLimits } from './access/read-slots.js';
 import { auditChainRoutes } from './audit/chain-routes.js';
 import { auditLogRoutes } from './audit/log-routes.js';
@@ -34,7 +33,6 @@ import type { Tag } from './web/api-document.js';
 import { limitConnections } from './web/connection-limit.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
-import type { CountExchange } from './web/minute-windows.js';
 import { ProblemSchema } from './web/problem-schema.js';
 import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
 import type { DeliveryControl } from './webhooks/delivery-control.js';
@@ -58,8 +56,6 @@ export interface PublicApiOptions {
   console: ConsoleOptions;
   rateLimits: RateLimits;
   guesses: GuessLimit;
-  /** Set if this node has several processes. A limit then applies to all of them together. */
-  counts: CountExchange | undefined;
   trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */
   deliveryRules: DeliveryRules;
@@ -130,7 +126,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   limitConnections(app.server, (connections) =>
     options.logger.warn({ connections }, 'connections to the public listener are refused: too many are open'),
   );
-  installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
+  installAuth(app, tokens, new RateLimiter(options.rateLimits, now), options.guesses);
   const limits = readLimits(database.use.max);
   limitReads(app, limits);
   const unsent = new UnsentBytes();

@@ -139,7 +139,6 @@ export async function startService(
       isReady: readiness.isReady,
       hasStarted: readiness.hasStarted,
       stopping: stopping.signal,
-      counts: member?.counts,
       readEvents,
     });
     closers.push(() => listeners.close());

@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { organizationElsewhere, relocationProblem } from '../cells/relocation.js';
 import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
-import type { GuessLimit } from './guess-limit.js';
-import type { RateLimiter } from './rate-limit.js';
+import type { GuessLimit, RateLimiter } from './rate-limits.js';
 import { cellOf, isTokenText, isUsable, type Scope, type Token, tokenHash } from './token.js';
 import { type FoundToken, findToken, touchTokens } from './token-store.js';
 

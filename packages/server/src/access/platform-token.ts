@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../values/problem.js';
-import type { GuessLimit } from './guess-limit.js';
+import type { GuessLimit } from './rate-limits.js';
 
 /** Requires the platform token for every route that is not open. Limits wrong tokens by address. */
 export function requirePlatformToken(app: FastifyInstance, token: string, guesses: GuessLimit): void {

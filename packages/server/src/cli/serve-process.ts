@@ -15,12 +15,10 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
   const member = new Member();
   const start = await member.start;
   const logger = createLogger(config, terminal, start.process);
-  const { counts } = member;
   const collectMetrics = () => member.collectMetrics();
   const service = await startService(configOf(config, start), logger, Date.now, env, {
     processes: start.processes,
     target: start.target,
-    counts,
     collectMetrics,
   }).catch((error) => fail(member, error));
   useHeapSparingly();

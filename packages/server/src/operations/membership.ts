@@ -1,12 +1,10 @@
 import type { DatabaseTarget } from '../postgres/database.js';
-import type { CountExchange } from '../web/minute-windows.js';
 
 /** What a service gets from its supervisor if several processes on this machine share its listeners. */
 export interface Membership {
   processes: number;
   /** The embedded database, which the supervisor runs. Undefined with DATABASE_URL. */
   target: DatabaseTarget | undefined;
-  counts: CountExchange;
   /** Returns the metrics of all processes. */
   collectMetrics: () => Promise<string>;
 }

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { GuessLimit } from '../access/guess-limit.js';
 import { requirePlatformToken } from '../access/platform-token.js';
+import type { GuessLimit } from '../access/rate-limits.js';
 import type { Cidr } from '../values/address.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';

@@ -11,13 +11,7 @@ export interface Ending {
   reason: string | undefined;
 }
 
-export interface ChildEvents {
-  onCounts: (child: Child, counts: Extract<WorkerMessage, { kind: 'counts' }>['counts']) => void;
-  /** Returns the metrics of all processes. */
-  collectMetrics: () => Promise<string>;
-}
-
-/** One worker process, seen from the supervisor. */
+/** One worker process, seen from the supervisor. `collectMetrics` returns the metrics of all processes. */
 export class Child {
   readonly process: number;
   readonly startedMs = performance.now();
@@ -31,7 +25,7 @@ export class Child {
   #asked = 0;
   #isToldToStop = false;
 
-  constructor(start: Start, events: ChildEvents) {
+  constructor(start: Start, collectMetrics: () => Promise<string>) {
     this.process = start.process;
     const worker = cluster.fork();
     this.#worker = worker;
@@ -45,10 +39,8 @@ export class Child {
       else if (report.kind === 'ready') listens(report.urls);
       else if (report.kind === 'failed') reason = report.reason;
       else if (report.kind === 'figures') this.#received(report);
-      else if (report.kind === 'counts') events.onCounts(this, report.counts);
       else if (report.kind === 'collect metrics')
-        void events
-          .collectMetrics()
+        void collectMetrics()
           .then((text) => this.send({ kind: 'metrics', id: report.id, text }))
           .catch(() => undefined);
     });

@@ -1,24 +1,18 @@
 import cluster from 'node:cluster';
-import type { Count, CountExchange } from '../web/minute-windows.js';
-import { Counts } from './counts.js';
 import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './messages.js';
 
 const metricsMsMax = 5_000;
-const shareCountsMs = 200;
 
 /** A worker's connection to its supervisor. */
 export class Member {
   readonly start: Promise<Start>;
   /** Resolves when the supervisor wants this process to end. */
   readonly stop: Promise<{ gently: boolean }>;
-  readonly counts: CountExchange;
   #readFigures: () => Promise<Figures> = async () => [];
   readonly #collecting = new Map<number, (text: string) => void>();
   #asked = 0;
 
   constructor() {
-    const counts = new Counts(shareCountsMs, (noted) => void this.#send({ kind: 'counts', counts: noted }));
-    this.counts = counts;
     let [begin, end]: [(start: Start) => void, (message: { gently: boolean }) => void] = [
       () => undefined,
       () => undefined,
@@ -32,7 +26,6 @@ export class Member {
     process.on('message', (message: SupervisorMessage) => {
       if (message.kind === 'start') begin(message);
       else if (message.kind === 'stop') end(message);
-      else if (message.kind === 'counts') counts.receive(message.counts as Count[]);
       else if (message.kind === 'metrics') this.#collecting.get(message.id)?.(message.text);
       else void this.#report(message.id);
     });

@@ -1,6 +1,5 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { DatabaseTarget } from '../postgres/database.js';
-import type { Count } from '../web/minute-windows.js';
 
 /** The metrics of one process, as values. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[];
@@ -27,8 +26,7 @@ export type SupervisorMessage =
   /** Gently: other workers have taken over, so no request has to be refused. */
   | { kind: 'stop'; gently: boolean }
   | { kind: 'read figures'; id: number }
-  | { kind: 'metrics'; id: number; text: string }
-  | { kind: 'counts'; counts: readonly Count[] };
+  | { kind: 'metrics'; id: number; text: string };
 
 /** What a worker sends to the supervisor. */
 export type WorkerMessage =
@@ -39,5 +37,4 @@ export type WorkerMessage =
   | { kind: 'failed'; reason: string }
   /** The response to `read figures`. Without an id, the last figures of a worker that stops. */
   | { kind: 'figures'; id: number | undefined; figures: Figures }
-  | { kind: 'collect metrics'; id: number }
-  | { kind: 'counts'; counts: readonly Count[] };
+  | { kind: 'collect metrics'; id: number };

@@ -95,12 +95,7 @@ export class Supervisor {
   #fork(process: number): Child {
     const { processes, target } = this.#options;
     const start: Start = { kind: 'start', process, processes, target };
-    const child = new Child(start, {
-      onCounts: (from, counts) => {
-        for (const other of this.#alive) if (other !== from) other.send({ kind: 'counts', counts });
-      },
-      collectMetrics: () => this.#metrics.collect(() => [...this.#alive]),
-    });
+    const child = new Child(start, () => this.#metrics.collect(() => [...this.#alive]));
     this.#alive.add(child);
     void child.ended.then(() => {
       this.#alive.delete(child);

@@ -1,4 +1,4 @@
-import type { RateLimits } from '../access/rate-limit.js';
+import type { RateLimits } from '../access/rate-limits.js';
 import type { Scope } from '../access/token.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import type { Tag } from '../web/api-document.js';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { wrongTokensMax } from '../../src/access/guess-limit.js';
+import { wrongTokensMax } from '../../src/access/rate-limits.js';
 import { newTokenText } from '../../src/access/token.js';
 import { sendRequest } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { GuessLimit } from '../../src/access/guess-limit.js';
+import { GuessLimit } from '../../src/access/rate-limits.js';
 import { createCatalogue } from '../../src/catalogue/catalogue.js';
 import { createPayloadValidator } from '../../src/catalogue/payload.js';
 import { createEventChecker } from '../../src/events/new-event.js';
