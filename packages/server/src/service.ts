@@ -16,7 +16,7 @@ import { openTracing } from './operations/tracing.js';
 import { Database, type DatabaseTarget } from './postgres/database.js';
 import { Reachability } from './postgres/reachability.js';
 import { ReadReplica } from './postgres/read-replica.js';
-import { migrateWhenReachable } from './postgres/readiness.js';
+import { migrateWhenReachable } from './postgres/startup.js';
 import { type Config, ConfigError } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
@@ -68,12 +68,12 @@ export async function startService(
     const tracer = await openTracing(env, logger);
     if (tracer) closers.push(() => tracer.stop());
     const { database, target } = await openDatabase(config, member, reachability, closers);
-    const readiness = await migrateWhenReachable(database, logger, () => refusePooler(config, database));
-    closers.push(() => readiness.stop());
+    const startup = await migrateWhenReachable(database, logger, () => refusePooler(config, database));
+    closers.push(() => startup.stop());
     const { cell } = config;
     if (cell !== undefined) {
       const { prefixes: keys } = await openSecretBox(config);
-      await readiness.whenReady(async () => {
+      await startup.whenReady(async () => {
         const { name, before } = await writeCell(database, { name: cell, keys });
         if (name !== cell) throw otherCell(cell, name);
         if (before !== undefined && before !== cell)
@@ -100,7 +100,7 @@ export async function startService(
         new EventCounting(database, logger),
         audit,
       ]) {
-        await readiness.whenReady(() => job.start());
+        await startup.whenReady(() => job.start());
         closers.push(() => job.stop());
       }
     }
@@ -119,10 +119,10 @@ export async function startService(
       alone: config.databaseUrl === undefined && member === undefined,
     });
     closers.push(() => delivery.stop());
-    if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
+    if (config.roles.has('delivery')) await startup.whenReady(() => delivery.start());
     // The last of these nodes to get a new first key re-encrypts what the others have encrypted with the old one.
     if (config.roles.has('api') || config.roles.has('delivery'))
-      await readiness.whenReady(() => rotateSecrets(database, delivery.secrets, logger));
+      await startup.whenReady(() => rotateSecrets(database, delivery.secrets, logger));
 
     const listeners = new Listeners({
       config,
@@ -136,8 +136,8 @@ export async function startService(
       delivery,
       recorded,
       now,
-      isReady: readiness.isReady,
-      hasStarted: readiness.hasStarted,
+      isReady: startup.isReady,
+      hasStarted: startup.hasStarted,
       stopping: stopping.signal,
       readEvents,
     });
@@ -152,7 +152,7 @@ export async function startService(
       stopping.abort();
       await listeners.withdraw();
     };
-    return { ...urls, consoleLink, database, metrics, refused: readiness.refused, withdraw, stop };
+    return { ...urls, consoleLink, database, metrics, refused: startup.refused, withdraw, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -8,7 +8,7 @@ import { connectionsOf, requestConnections } from '../operations/membership.js';
 import { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
-  encodingRemedy,
+  obstaclesIn,
   readDatabaseFacts,
   readSealedSecret,
 } from '../postgres/database-checks.js';
@@ -142,15 +142,12 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   // Assume that the clock was read halfway through the round trip.
   const skewMs = facts.clock_ms - (askedMs + Date.now()) / 2;
   const where = isEmbedded ? `embedded, in ${config.dataDir}` : `as ${facts.user}`;
-  if (facts.version_number < 150_000)
-    yield problem('database', `PostgreSQL ${facts.version}`, 'Upgrade PostgreSQL to version 15 or newer.');
-  else yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
-  const { server_encoding: encoding } = facts.settings;
-  if (encoding !== 'UTF8') {
-    // Posthorn cannot use this database, so the rest about it does not matter.
-    yield problem('encoding', `the database uses ${encoding}`, encodingRemedy);
-    return;
-  }
+  const obstacles = obstaclesIn(facts);
+  const has = (name: string) => obstacles.some(({ check }) => check === name);
+  if (!has('database')) yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
+  for (const { check, detail, remedy } of obstacles) yield problem(check, detail, remedy);
+  // The rest about a database that cannot be repaired does not matter.
+  if (has('encoding')) return;
   await pool.detectPooler();
   if (pool.route.hasPooler && config.directDatabaseUrl === undefined)
     yield problem(
@@ -191,7 +188,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
 }
 
 function* aboutSettings(
-  { settings, is_standby, isolation_repair }: DatabaseFacts,
+  { settings, is_standby }: DatabaseFacts,
   isEmbedded: boolean,
   { processes = 1, eventRetentionMs }: Config,
 ): Generator<Finding> {
@@ -203,13 +200,6 @@ function* aboutSettings(
       'read-only, because default_transaction_read_only is on',
       'If the disk of the database is full, free up space. Then turn the setting off: in the configuration of the ' +
         'server, or for the database or the user.',
-    );
-  const isolation = settings.default_transaction_isolation;
-  if (isolation !== 'read committed')
-    yield problem(
-      'isolation',
-      `default_transaction_isolation is '${isolation}', not 'read committed'`,
-      `In psql: ${isolation_repair}`,
     );
   const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
     (name) => settings[name] === 'off',

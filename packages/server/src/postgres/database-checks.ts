@@ -24,17 +24,6 @@ const settingNames = [
   ...['max_locks_per_transaction', 'max_prepared_transactions', 'server_encoding'],
 ];
 
-/**
- * What to do about a database whose encoding is not UTF8. The encoding of a database cannot be changed, and only UTF8
- * can store every event.
- */
-export const encodingRemedy = "Create a database with ENCODING 'UTF8'.";
-
-/** SQL that builds a statement whose setting takes precedence over those of the server, the database and the user. */
-export const isolationRepair = `
-  format('alter role %I in database %I set default_transaction_isolation = ''read committed'';',
-         session_user, current_database())`;
-
 export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFacts> {
   const { rows } = await database.query<Omit<DatabaseFacts, 'settings'> & { settings: string }>({
     text: `
@@ -46,7 +35,9 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
          has_database_privilege(current_database(), 'create') as can_create,
          e.owner,
          e.is_owner,
-         ${isolationRepair} as isolation_repair,
+         -- This setting takes precedence over those of the server, the database and the user.
+         format('alter role %I in database %I set default_transaction_isolation = ''read committed'';',
+                session_user, current_database()) as isolation_repair,
          (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings
     from (select) s
     -- Looked up in the catalog, because a user without rights on the schema cannot refer to the table.
@@ -57,6 +48,51 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
   });
   const { settings, ...facts } = rows[0]!;
   return { ...facts, settings: JSON.parse(settings) };
+}
+
+/** Why Posthorn cannot use a database. */
+export interface Obstacle {
+  check: string;
+  detail: string;
+  remedy: string;
+  /** The reason in one line, for whoever tries to use the database. */
+  refusal: string;
+}
+
+/** Returns why Posthorn cannot use this database: the doctor reports all of it, and the first one stops a migration. */
+export function obstaclesIn({
+  version,
+  version_number,
+  settings,
+  isolation_repair,
+}: DatabaseFacts): readonly Obstacle[] {
+  const { server_encoding: encoding, default_transaction_isolation: isolation } = settings;
+  const obstacles: Obstacle[] = [];
+  if (version_number < 150_000)
+    obstacles.push({
+      check: 'database',
+      detail: `PostgreSQL ${version}`,
+      remedy: 'Upgrade PostgreSQL to version 15 or newer.',
+      refusal: `This database is PostgreSQL ${Math.floor(version_number / 10_000)}; Posthorn needs 15 or newer.`,
+    });
+  if (encoding !== 'UTF8') {
+    // The encoding of a database cannot be changed, and only UTF8 can store every event.
+    const remedy = "Create a database with ENCODING 'UTF8'.";
+    const refusal = `The database uses ${encoding}. ${remedy}`;
+    obstacles.push({ check: 'encoding', detail: `the database uses ${encoding}`, remedy, refusal });
+  }
+  // Our transactions state their isolation level, but a statement outside of a transaction uses the default.
+  if (isolation !== 'read committed') {
+    const is = `default_transaction_isolation is '${isolation}'`;
+    const remedy = `In psql: ${isolation_repair}`;
+    obstacles.push({
+      check: 'isolation',
+      detail: `${is}, not 'read committed'`,
+      remedy,
+      refusal: `${is}; Posthorn needs 'read committed'. ${remedy}`,
+    });
+  }
+  return obstacles;
 }
 
 /** Tells databases apart. */

@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type BlockingSession, readBlockingSession } from './blocking-session.js';
 import type { Database, Queryable } from './database.js';
-import { encodingRemedy, isolationRepair } from './database-checks.js';
+import { obstaclesIn, readDatabaseFacts } from './database-checks.js';
 import { isLockTimeout, isUnreachable } from './database-errors.js';
 
 const directory = new URL('../../schema/', import.meta.url);
-const serverVersionMin = 150_000;
 /** Lower revisions were never released, and the baseline has changed since. */
 const revisionMin = 5;
 
@@ -53,9 +52,8 @@ export async function migrate(
 ): Promise<readonly string[]> {
   const revision = readRevision();
   return database.transaction(async (client) => {
-    await refuseOldServer(client);
-    await refuseEncoding(client);
-    await refuseIsolation(client);
+    const [obstacle] = obstaclesIn(await readDatabaseFacts(client));
+    if (obstacle) throw new IncompatibleDatabase(obstacle.refusal);
     await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
     const applied = await readApplied(client);
     await refuseUnreleased(client, applied);
@@ -188,38 +186,6 @@ async function readApplied(client: Queryable): Promise<Applied> {
     revision: Math.max(0, ...rows.map(({ revision }) => revision)),
     checksums: new Map(rows.map(({ name, checksum }) => [name, checksum])),
   };
-}
-
-async function refuseOldServer(client: Queryable): Promise<void> {
-  const { rows } = await client.query<{ server_version_num: string }>({ text: 'show server_version_num' });
-  const version = Number(rows[0]?.server_version_num);
-  if (version < serverVersionMin) {
-    throw new IncompatibleDatabase(
-      `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
-    );
-  }
-}
-
-async function refuseEncoding(client: Queryable): Promise<void> {
-  const { rows } = await client.query<{ server_encoding: string }>({ text: 'show server_encoding' });
-  const encoding = rows[0]!.server_encoding;
-  if (encoding !== 'UTF8') throw new IncompatibleDatabase(`The database uses ${encoding}. ${encodingRemedy}`);
-}
-
-/**
- * Throws if the default isolation level is not 'read committed'. Our transactions state their isolation level, but a
- * statement outside of a transaction cannot, so it uses the default.
- */
-async function refuseIsolation(client: Queryable): Promise<void> {
-  const { rows } = await client.query<{ level: string; repair: string }>({
-    text: `select current_setting('default_transaction_isolation') as level, ${isolationRepair} as repair`,
-  });
-  const { level, repair } = rows[0]!;
-  if (level !== 'read committed') {
-    throw new IncompatibleDatabase(
-      `default_transaction_isolation is '${level}'; Posthorn needs 'read committed'. In psql: ${repair}`,
-    );
-  }
 }
 
 async function refuseUnreleased(client: Queryable, { checksums, revision }: Applied): Promise<void> {

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/access/token.js';
 import { Database, databaseLimits } from '../../src/postgres/database.js';
-import { migrateWhenReachable } from '../../src/postgres/readiness.js';
+import { migrateWhenReachable } from '../../src/postgres/startup.js';
 import { afterFile } from '../support/cleanup.js';
 import { type ApiResponse, event, sendRequest } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
@@ -408,11 +408,11 @@ describe('a service that starts while the database is unreachable', () => {
     outage.cut();
     const database = new Database({ connectionString: outage.url }, 1);
     afterFile(() => database.close());
-    const readiness = await migrateWhenReachable(database, pino({ level: 'silent' }), () => undefined);
-    afterFile(() => readiness.stop());
+    const startup = await migrateWhenReachable(database, pino({ level: 'silent' }), () => undefined);
+    afterFile(() => startup.stop());
     const started: string[] = [];
     const failed = new Promise<void>((resolve) => {
-      void readiness.whenReady(async () => {
+      void startup.whenReady(async () => {
         if (started.push('first') === 1) {
           outage.cut();
           resolve();
@@ -421,7 +421,7 @@ describe('a service that starts while the database is unreachable', () => {
       });
     });
     const done = new Promise<void>((resolve) => {
-      void readiness.whenReady(async () => {
+      void startup.whenReady(async () => {
         started.push('second');
         resolve();
       });
@@ -429,9 +429,9 @@ describe('a service that starts while the database is unreachable', () => {
     outage.heal();
     await failed;
     outage.heal();
-    expect(await readiness.isReady()).toBe(false);
+    expect(await startup.isReady()).toBe(false);
     await done;
     expect(started).toEqual(['first', 'first', 'second']);
-    await expect.poll(() => readiness.isReady()).toBe(true);
+    await expect.poll(() => startup.isReady()).toBe(true);
   });
 });

@@ -193,20 +193,20 @@ test('a failing file is named, and rolls back those before it', async () => {
 });
 
 test('a PostgreSQL that is too old is refused by its version before anything else', async () => {
-  const statements: string[] = [];
+  let statements = 0;
   const old = {
     transaction: (work: (client: unknown) => Promise<unknown>) =>
       work({
-        query: async (text: string) => {
-          statements.push(text);
-          return { rows: [{ server_version_num: '140012' }] };
+        query: async () => {
+          statements += 1;
+          return { rows: [{ version_number: 140_012, settings: '{"server_encoding": "LATIN1"}' }] };
         },
       }),
   } as unknown as Database;
   const refusal = migrate(old);
   await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
   await expect(refusal).rejects.toThrow('This database is PostgreSQL 14; Posthorn needs 15 or newer.');
-  expect(statements).toEqual([{ text: 'show server_version_num' }]);
+  expect(statements).toBe(1);
 });
 
 test('a database with another isolation level is refused in one line, and the statement in it repairs that', async () => {

@@ -6,7 +6,7 @@ import { isMigrated, migrate } from './migrate.js';
 
 const migrateAgainMs = 1_000;
 
-export interface Readiness {
+export interface Startup {
   /** Whether the database is reachable, accepts writes and has all migrations, and all that waited for it has started. */
   isReady: () => Promise<boolean>;
   /** Whether the database has been migrated and checked, and all that waited for it has started. */
@@ -32,7 +32,7 @@ export async function migrateWhenReachable(
   database: Database,
   logger: Logger,
   check: () => void,
-): Promise<Readiness> {
+): Promise<Startup> {
   let isMigratedOnce = false;
   const waiting: (() => Promise<void>)[] = [];
   const attempt = async () => {
