@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './packages/server/test/support/longest-first.js';
+import { keepTimes, LongestFirst } from './packages/server/test/support/longest-first.js';
 
 export default defineConfig({
   test: {
@@ -10,6 +10,7 @@ export default defineConfig({
     // Loading the service again for each of a hundred files took a third of the time.
     isolate: false,
     sequence: { sequencer: LongestFirst },
+    ...(process.env.UPDATE_TIMES ? { reporters: ['default', keepTimes] } : {}),
     // Only for what hangs. On a machine with other work, starting a process can take longer than 30 s.
     testTimeout: 120_000,
     hookTimeout: 180_000,

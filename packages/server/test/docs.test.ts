@@ -75,7 +75,7 @@ test('every test that docs/decisions.md names exists', () => {
   const named = [...readPage('docs/decisions.md').matchAll(/`([\w./-]+\.test\.[jt]s)`/g)].map(
     ([, path]) => path ?? '',
   );
-  expect(named.length).toBeGreaterThan(100);
+  expect(named.length).toBeGreaterThan(40);
   const isThere = (path: string) =>
     ['packages/server/test', ''].some((from) => existsSync(join(root, from, path)));
   expect(named.filter((path) => !isThere(path))).toEqual([]);

@@ -208,7 +208,7 @@ describe('GET /v1/events/tail', () => {
     const shortLived = await makeToken(service.database, { id });
     const tail = await Tail.open(service, shortLived);
     await markRevoked(service.database, id, new Date());
-    await tail.ended();
+    expect(await tail.ended()).toBe(true);
   });
 
   it('ends when its token expires', async () => {
@@ -216,7 +216,7 @@ describe('GET /v1/events/tail', () => {
     const tail = await Tail.open(service, shortLived);
     service.clock.offsetMs = 61_000;
     try {
-      await tail.ended();
+      expect(await tail.ended()).toBe(true);
     } finally {
       service.clock.offsetMs = 0;
     }
@@ -265,6 +265,7 @@ describe('GET /v1/events/tail', () => {
     });
     const tails: Tail[] = [];
     while (tails.length < 20) tails.push(await openWhenFree(leaving));
+    expect(tails).toHaveLength(20);
     for (const tail of tails) tail.close();
   });
 
@@ -329,7 +330,8 @@ describe('GET /v1/events/tail', () => {
     const stopping = await startTestService();
     const bearer = await makeToken(stopping.database);
     const tail = await Tail.open(stopping, bearer);
-    await Promise.all([tail.ended(), stopping.stop()]);
+    const [hasEnded] = await Promise.all([tail.ended(), stopping.stop()]);
+    expect(hasEnded).toBe(true);
   });
 });
 

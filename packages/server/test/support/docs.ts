@@ -97,10 +97,15 @@ function commandPages(): string {
   return allCommands(operatorCommands).map(commandPage).join('\n\n');
 }
 
+/** Almost every command has this option. The page describes it once. */
+function isUsualJson(option: string, description: string): boolean {
+  return option === 'json' && /^Print (JSON|one JSON object per line)\.$/.test(description);
+}
+
 function commandPage(command: ReturnType<typeof allCommands>[number]): string {
   const { name, summary, argument, options, sections } = command;
   const rows = Object.entries(options)
-    .filter(([, { group }]) => group === undefined)
+    .filter(([option, { group, description }]) => group === undefined && !isUsualJson(option, description))
     .map(([option, { value, description, required, fallback }]) => [
       `\`--${option}${value ? ` ${value}` : ''}\``,
       [description, required && 'Required.', fallback && `Default: \`${fallback}\`.`]
@@ -120,9 +125,8 @@ function commandPage(command: ReturnType<typeof allCommands>[number]): string {
   return [
     `### posthorn ${name}`,
     summary,
-    `\`\`\`sh\n${usageLine(command)}\n\`\`\``,
+    `\`${usageLine(command)}\`${connects ? ', and the [connection options](#where-to-connect)' : ''}`,
     ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
-    ...(connects ? ['This command also accepts the [connection options](#where-to-connect).'] : []),
     ...further,
   ].join('\n\n');
 }

@@ -35,17 +35,22 @@ function typeSection({ type, description, since, actors, subject, schema, sample
     `### ${type}`,
     description,
     `Actor: ${actors.map((actor) => `\`${actor}\``).join(', ')}. Subject: \`${subject}\`. Since ${since}.`,
-    table(['Field', 'Type', 'Meaning'], fieldRows(schema as FieldSchema)),
-    `\`\`\`json\n${JSON.stringify(sample, null, 2)}\n\`\`\``,
+    table(['Field', 'Type', 'Meaning', 'Sample'], fieldRows(schema as FieldSchema, sample)),
   ].join('\n\n');
 }
 
-function fieldRows(schema: FieldSchema): string[][] {
+function fieldRows(schema: FieldSchema, sample: Readonly<Record<string, unknown>>): string[][] {
   return fieldsOf(schema).map((field) => [
     `\`${field.path}\``,
     `${typeText(field.schema)}${field.required ? ', required' : ''}`,
     [field.schema.description ?? '', ...limits(field.schema).map(sentence)].join(' '),
+    sampleOf(sample[field.path]),
   ]);
+}
+
+/** Nested fields are part of the sample of the field that contains them. */
+function sampleOf(value: unknown): string {
+  return value === undefined ? '' : `\`${JSON.stringify(value)}\``;
 }
 
 const sentence = (phrase: string) => `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;

@@ -7,7 +7,7 @@ import { typeText } from './schema-words.js';
 
 const resources: [name: string, lifecycle: Lifecycle][] = Object.entries(lifecycles);
 
-/** Every lifecycle of the table of moves: its diagram, its moves, its attributes. */
+/** Every lifecycle of the table of moves: its moves, its attributes. */
 export function lifecyclesPage(): string {
   return [
     table(['Resource', 'Subject', 'IDs', 'Statuses'], resources.map(indexRow)),
@@ -28,7 +28,6 @@ function indexRow([name, lifecycle]: [string, Lifecycle]): string[] {
 function section([name, lifecycle]: [string, Lifecycle]): string {
   return [
     `### ${name}`,
-    `\`\`\`mermaid\nstateDiagram-v2\n${transitionsOf(lifecycle).map(arrow).join('\n')}\n\`\`\``,
     table(
       ['Move', 'From', 'To', 'Event', 'Fields besides `actor`'],
       [creationRow(lifecycle), ...moveRows(lifecycle)],
@@ -36,9 +35,6 @@ function section([name, lifecycle]: [string, Lifecycle]): string {
     table(['Attribute', 'Type on creation', 'Default'], attributeRows(lifecycle)),
   ].join('\n\n');
 }
-
-const arrow = ({ from, to, move }: { from: string | null; to: string; move: string }) =>
-  `  ${from ?? '[*]'} --> ${to}: ${move}`;
 
 function creationRow({ creation: { to, event } }: Lifecycle): string[] {
   return ['create', '', `\`${to}\``, eventLink(event), '`organization_id`, `workspace_id?`, the attributes'];

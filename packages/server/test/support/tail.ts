@@ -59,9 +59,10 @@ export class Tail {
     return messages;
   }
 
-  /** Resolves when the server ends the stream. */
-  async ended(): Promise<void> {
+  /** Resolves to true when the server ends the stream. */
+  async ended(): Promise<true> {
     while ((await this.#block()) !== undefined);
+    return true;
   }
 
   close(): void {
