@@ -169,13 +169,10 @@ function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory: Webhoo
     () => engine.inFlightByCondition,
     'condition',
   );
-  // Processes have the same keys and share the deliveries of a webhook, so their sum would count webhooks twice.
   metrics.watch(
     'posthorn_undecryptable_webhooks',
     'Webhooks whose deliveries wait because this process cannot decrypt their secret or headers',
     () => directory.countSealed(),
-    undefined,
-    'max',
   );
 }
 

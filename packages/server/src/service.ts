@@ -9,7 +9,6 @@ import { openEmbedded } from './embedded/embedded.js';
 import type { ReadEvents } from './events/event-page-store.js';
 import { Listeners, type ListenerUrls } from './listeners.js';
 import { Maintenance } from './operations/maintenance.js';
-import { type Membership, requestConnections } from './operations/membership.js';
 import { Metrics } from './operations/metrics.js';
 import { watchStore } from './operations/store-metrics.js';
 import { openTracing } from './operations/tracing.js';
@@ -17,6 +16,7 @@ import { Database, type DatabaseTarget } from './postgres/database.js';
 import { Reachability } from './postgres/reachability.js';
 import { ReadReplica } from './postgres/read-replica.js';
 import { migrateWhenReachable } from './postgres/startup.js';
+import { type Membership, requestConnections } from './processes/membership.js';
 import { type Config, ConfigError } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
@@ -80,7 +80,7 @@ export async function startService(
           logger.warn({ before, cell }, 'this cell has a new name');
       });
     }
-    const metrics = new Metrics(member?.collectMetrics);
+    const metrics = new Metrics(member);
     watchStore(metrics, database);
     const readEvents = openEventReads(config, database, {
       logger,
@@ -216,12 +216,8 @@ function openEventReads(config: Config, primary: Database, parts: ReplicaParts):
     replica: new Database({ connectionString }, requestConnections(processes ?? 1)),
   });
   closers.push(() => reader.stop());
-  metrics.watch(
-    'posthorn_read_replica_used',
-    'Whether this process reads events from the replica',
-    () => Number(reader.isUsed),
-    undefined,
-    'min',
+  metrics.watch('posthorn_read_replica_used', 'Whether this process reads events from the replica', () =>
+    Number(reader.isUsed),
   );
   return (work) => reader.read(work);
 }

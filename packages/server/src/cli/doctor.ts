@@ -4,7 +4,6 @@ import { type Cell, readCell } from '../cells/relocation-store.js';
 import { EmbeddedUnavailable } from '../embedded/binaries.js';
 import { hasDatabase } from '../embedded/cluster.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
-import { connectionsOf, requestConnections } from '../operations/membership.js';
 import { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
@@ -15,6 +14,7 @@ import {
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
 import { compareSchema } from '../postgres/migrate.js';
 import { locksOf } from '../postgres/partitions.js';
+import { connectionsOf, requestConnections } from '../processes/membership.js';
 import type { Config } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
 import { unknownSettings } from '../settings/unknown-settings.js';

@@ -11,7 +11,7 @@ import {
   reasonOf,
 } from '../postgres/database-errors.js';
 import { IncompatibleDatabase, MigrationFailed } from '../postgres/migrate.js';
-import { ProcessesFailed } from '../processes/failure.js';
+import { ProcessesFailed } from '../processes/membership.js';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../settings/config.js';
 import { DataDirectoryUnusable } from '../settings/keys.js';
 import { connectAdvice } from './connect-advice.js';

@@ -15,11 +15,9 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
   const member = new Member();
   const start = await member.start;
   const logger = createLogger(config, terminal, start.process);
-  const collectMetrics = () => member.collectMetrics();
   const service = await startService(configOf(config, start), logger, Date.now, env, {
-    processes: start.processes,
-    target: start.target,
-    collectMetrics,
+    ...start,
+    collectMetrics: () => member.collectMetrics(),
   }).catch((error) => fail(member, error));
   useHeapSparingly();
   const { registry } = service.metrics;
@@ -30,7 +28,6 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
   if (end.gently) await service.withdraw();
   setTimeout(() => process.exit(0), drainMsMax).unref();
   await service.stop();
-  await member.leave();
   logger.info('stopped');
   process.exit(0);
 }

@@ -2,21 +2,17 @@ import type { Logger } from 'pino';
 import { retireNodes } from '../cells/node-store.js';
 import { consoleLinks } from '../console/console-link.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
-import { connectionsOf } from '../operations/membership.js';
 import { Database, type DatabaseTarget } from '../postgres/database.js';
 import { readDatabaseFacts } from '../postgres/database-checks.js';
 import { migrate } from '../postgres/migrate.js';
-import type { ProcessesFailed } from '../processes/failure.js';
+import { connectionsOf, type ProcessesFailed } from '../processes/membership.js';
 import type { SharedUrls } from '../processes/messages.js';
-import { Supervisor } from '../processes/supervisor.js';
+import { Supervisor, supervisorNumber } from '../processes/supervisor.js';
 import type { Config } from '../settings/config.js';
 import { unknownSettings } from '../settings/unknown-settings.js';
 import { createLogger } from './log.js';
 import type { OperatorContext } from './operator.js';
 import { welcome } from './welcome.js';
-
-/** The number of the supervisor in the log. Those of the processes start at 1. */
-const supervisorNumber = 0;
 
 /** Runs several processes under a supervisor until a signal ends them. */
 export async function serveProcesses({ config, env, terminal }: OperatorContext): Promise<void> {

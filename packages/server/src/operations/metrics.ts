@@ -80,9 +80,10 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  /** `collectAll` returns the metrics of all processes on this machine, if there are several. */
-  constructor(collectAll?: () => Promise<string>) {
-    this.text = collectAll ?? (() => this.registry.metrics());
+  /** `member` is given if several processes on this machine share the listeners: a scrape returns the metrics of all. */
+  constructor(member?: { process: number; collectMetrics: () => Promise<string> }) {
+    this.text = member?.collectMetrics ?? (() => this.registry.metrics());
+    if (member) this.registry.setDefaultLabels({ process: String(member.process) });
     collectDefaultMetrics({ register: this.registry });
     // Create every series now. If they only appeared with the first attempt, rates and alerts would miss it.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
@@ -102,20 +103,12 @@ export class Metrics {
 
   /**
    * Adds a gauge that is read for each scrape. If the read fails, it is NaN or, with a label, has no values, so that an
-   * old value is never shown as a current one. `aggregator` says how to combine the values of several processes: their
-   * sum, unless all processes read the same value.
+   * old value is never shown as a current one.
    */
-  watch(
-    name: string,
-    help: string,
-    read: () => Reading | Promise<Reading>,
-    label?: string,
-    aggregator: 'sum' | 'first' | 'min' | 'max' = 'sum',
-  ): void {
+  watch(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
-      aggregator,
       registers: [this.registry],
       labelNames: label === undefined ? [] : [label],
       collect: async () => {

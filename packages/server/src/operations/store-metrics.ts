@@ -8,7 +8,7 @@ import type { Metrics } from './metrics.js';
 export function watchStore(metrics: Metrics, database: Database): void {
   const figures = new CoalescedCall(() => readStoreFigures(database));
   const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>
-    metrics.watch(name, help, async () => read(await figures.call()), undefined, 'first');
+    metrics.watch(name, help, async () => read(await figures.call()));
   const isUp = () =>
     figures.call().then(
       ({ isReadOnly }) => Number(!isReadOnly),
@@ -18,8 +18,6 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'posthorn_database_up',
     'Whether this process reached the database for this scrape, and the database accepts writes',
     isUp,
-    undefined,
-    'min',
   );
   watch(
     'posthorn_oldest_due_delivery_age_seconds',
@@ -40,7 +38,6 @@ export function watchStore(metrics: Metrics, database: Database): void {
       return { first: waitingFirst, retry: waitingRetries };
     },
     'kind',
-    'first',
   );
   watch(
     'posthorn_oldest_transaction_age_seconds',
@@ -55,20 +52,16 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'Partitions of a table',
     byTable(({ count }) => count),
     'table',
-    'first',
   );
   metrics.watch(
     'posthorn_partitions_ahead_seconds',
     'Time until the last partition of a table ends',
     byTable(({ aheadSeconds }) => aheadSeconds),
     'table',
-    'first',
   );
   metrics.watch(
     'posthorn_event_horizon_age_seconds',
     'How far ascending reads lag behind because of the oldest recording transaction',
     async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
-    undefined,
-    'first',
   );
 }

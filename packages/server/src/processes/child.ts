@@ -15,14 +15,12 @@ export interface Ending {
 export class Child {
   readonly process: number;
   readonly startedMs = performance.now();
-  /** The last figures that the worker sent. */
-  figures: Figures = [];
   /** Resolves with the worker's addresses when it is listening, or with undefined if it ends first. */
   readonly ready: Promise<SharedUrls | undefined>;
   readonly ended: Promise<Ending>;
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, (responded: boolean) => void>();
-  #asked = 0;
+  /** What waits for the worker's metrics, oldest first. */
+  readonly #asked: ((figures?: Figures) => void)[] = [];
   #isToldToStop = false;
 
   constructor(start: Start, collectMetrics: () => Promise<string>) {
@@ -38,16 +36,16 @@ export class Child {
       if (report.kind === 'hello') this.#greet(start);
       else if (report.kind === 'ready') listens(report.urls);
       else if (report.kind === 'failed') reason = report.reason;
-      else if (report.kind === 'figures') this.#received(report);
+      else if (report.kind === 'figures') this.#asked.shift()?.(report.figures);
       else if (report.kind === 'collect metrics')
         void collectMetrics()
-          .then((text) => this.send({ kind: 'metrics', id: report.id, text }))
+          .then((text) => this.send({ kind: 'metrics', text }))
           .catch(() => undefined);
     });
     this.ended = new Promise((resolve) => {
       const end = (ending: Ending) => {
         listens(undefined);
-        for (const id of this.#waiting.keys()) this.#respond(id, false);
+        for (const respond of this.#asked) respond();
         resolve(ending);
       };
       worker.once('exit', (code, signal) => end({ code, signal, reason }));
@@ -87,28 +85,15 @@ export class Child {
     clearTimeout(late);
   }
 
-  /** Reads the worker's metrics. Returns false if it does not respond in time. */
-  async readFigures(): Promise<boolean> {
-    this.#asked += 1;
-    const id = this.#asked;
+  /** Returns the worker's metrics, or undefined if it does not respond in time. */
+  readFigures(): Promise<Figures | undefined> {
     return new Promise((resolve) => {
-      const late = setTimeout(() => this.#respond(id, false), figuresMsMax);
-      this.#waiting.set(id, (responded) => {
+      const late = setTimeout(() => resolve(undefined), figuresMsMax);
+      this.#asked.push((figures) => {
         clearTimeout(late);
-        resolve(responded);
+        resolve(figures);
       });
-      this.send({ kind: 'read figures', id });
+      this.send({ kind: 'read figures' });
     });
-  }
-
-  #received({ id, figures }: Extract<WorkerMessage, { kind: 'figures' }>): void {
-    this.figures = figures;
-    if (id !== undefined) this.#respond(id, true);
-  }
-
-  #respond(id: number, responded: boolean): void {
-    const respond = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    respond?.(responded);
   }
 }

@@ -1,16 +1,14 @@
 import cluster from 'node:cluster';
 import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './messages.js';
 
-const metricsMsMax = 5_000;
-
 /** A worker's connection to its supervisor. */
 export class Member {
   readonly start: Promise<Start>;
   /** Resolves when the supervisor wants this process to end. */
   readonly stop: Promise<{ gently: boolean }>;
   #readFigures: () => Promise<Figures> = async () => [];
-  readonly #collecting = new Map<number, (text: string) => void>();
-  #asked = 0;
+  /** What waits for the metrics of all processes, oldest first. */
+  readonly #collecting: ((text: string) => void)[] = [];
 
   constructor() {
     let [begin, end]: [(start: Start) => void, (message: { gently: boolean }) => void] = [
@@ -26,8 +24,8 @@ export class Member {
     process.on('message', (message: SupervisorMessage) => {
       if (message.kind === 'start') begin(message);
       else if (message.kind === 'stop') end(message);
-      else if (message.kind === 'metrics') this.#collecting.get(message.id)?.(message.text);
-      else void this.#report(message.id);
+      else if (message.kind === 'metrics') this.#collecting.shift()?.(message.text);
+      else void this.#readFigures().then((figures) => this.#send({ kind: 'figures', figures }));
     });
     void this.#send({ kind: 'hello' });
     // A service manager may signal every process of the service, so stop on SIGTERM. Ctrl-C and a closed terminal also
@@ -46,31 +44,12 @@ export class Member {
     return this.#send({ kind: 'failed', reason });
   }
 
-  /** Reports the last figures of this process, so that its totals are kept. */
-  leave(): Promise<void> {
-    return this.#report(undefined);
-  }
-
   /** Returns the metrics of all processes on this machine. */
   collectMetrics(): Promise<string> {
-    this.#asked += 1;
-    const id = this.#asked;
-    return new Promise<string>((resolve, reject) => {
-      const late = setTimeout(() => {
-        this.#collecting.delete(id);
-        reject(new Error('the supervisor did not respond'));
-      }, metricsMsMax);
-      this.#collecting.set(id, (text) => {
-        clearTimeout(late);
-        this.#collecting.delete(id);
-        resolve(text);
-      });
-      void this.#send({ kind: 'collect metrics', id });
+    return new Promise((resolve) => {
+      this.#collecting.push(resolve);
+      void this.#send({ kind: 'collect metrics' });
     });
-  }
-
-  async #report(id: number | undefined): Promise<void> {
-    await this.#send({ kind: 'figures', id, figures: await this.#readFigures() });
   }
 
   /** Resolves when the message is on its way. If the supervisor has died, Node ends this process. */

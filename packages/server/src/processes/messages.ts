@@ -25,8 +25,8 @@ export type SupervisorMessage =
   | Start
   /** Gently: other workers have taken over, so no request has to be refused. */
   | { kind: 'stop'; gently: boolean }
-  | { kind: 'read figures'; id: number }
-  | { kind: 'metrics'; id: number; text: string };
+  | { kind: 'read figures' }
+  | { kind: 'metrics'; text: string };
 
 /** What a worker sends to the supervisor. */
 export type WorkerMessage =
@@ -35,6 +35,7 @@ export type WorkerMessage =
   | { kind: 'ready'; urls: SharedUrls }
   /** Why the worker cannot start, in one line for the operator. */
   | { kind: 'failed'; reason: string }
-  /** The response to `read figures`. Without an id, the last figures of a worker that stops. */
-  | { kind: 'figures'; id: number | undefined; figures: Figures }
-  | { kind: 'collect metrics'; id: number };
+  /** The response to `read figures`. */
+  | { kind: 'figures'; figures: Figures }
+  /** The response is `metrics`. */
+  | { kind: 'collect metrics' };

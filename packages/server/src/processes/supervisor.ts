@@ -1,11 +1,10 @@
 import cluster from 'node:cluster';
 import type { Logger } from 'pino';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DatabaseTarget } from '../postgres/database.js';
 import { Child, type Ending } from './child.js';
-import { remedyFor, shortLivesMax } from './crashes.js';
-import { ProcessesFailed } from './failure.js';
-import { MachineMetrics } from './machine-metrics.js';
-import type { SharedUrls, Start } from './messages.js';
+import { ProcessesFailed } from './membership.js';
+import type { Figures, SharedUrls, Start } from './messages.js';
 
 export interface SupervisorOptions {
   processes: number;
@@ -15,10 +14,17 @@ export interface SupervisorOptions {
   program?: string;
 }
 
+/** The number of the supervisor in the log and in metrics. Those of the processes start at 1. */
+export const supervisorNumber = 0;
 /** A worker drains within this time, so that the supervisor can end within 10 s. */
 export const stopMsMax = 9_700;
 /** The same for a worker that is replaced. It first lets its clients move to another process. */
 const replaceMsMax = 12_000;
+/** A process that lived this long started properly, so something other than its start ended it. */
+const steadyMs = 10_000;
+const firstWaitMs = 100;
+/** After this many short lives in a row, starting again does not help. */
+const shortLivesMax = 5;
 
 /**
  * Runs workers that share the listeners. The supervisor accepts connections and hands each to a worker in turn, so a
@@ -29,7 +35,17 @@ export class Supervisor {
   readonly #alive = new Set<Child>();
   /** The worker with each number. While it is being replaced, a second one is alive. */
   readonly #current = new Map<number, Child>();
-  readonly #metrics = new MachineMetrics();
+  readonly #registry = new Registry();
+  readonly #crashes = new Counter({
+    name: 'posthorn_process_crashes_total',
+    help: 'Processes of this node that ended unexpectedly and were started again',
+    registers: [this.#registry],
+  });
+  readonly #responding = new Gauge({
+    name: 'posthorn_processes',
+    help: 'Processes of this node that responded to this scrape',
+    registers: [this.#registry],
+  });
   readonly #timers = new Set<NodeJS.Timeout>();
   #state: 'running' | 'stopping' = 'running';
   #restarting: Promise<void> = Promise.resolve();
@@ -42,6 +58,7 @@ export class Supervisor {
     this.givenUp = new Promise((resolve) => {
       this.#giveUp = resolve;
     });
+    collectDefaultMetrics({ register: this.#registry, labels: { process: String(supervisorNumber) } });
     cluster.schedulingPolicy = cluster.SCHED_RR;
     // `advanced`, because a metric can be NaN, which JSON cannot represent.
     cluster.setupPrimary({
@@ -95,12 +112,9 @@ export class Supervisor {
   #fork(process: number): Child {
     const { processes, target } = this.#options;
     const start: Start = { kind: 'start', process, processes, target };
-    const child = new Child(start, () => this.#metrics.collect(() => [...this.#alive]));
+    const child = new Child(start, () => this.#collectMetrics());
     this.#alive.add(child);
-    void child.ended.then(() => {
-      this.#alive.delete(child);
-      this.#metrics.keep(child);
-    });
+    void child.ended.then(() => this.#alive.delete(child));
     return child;
   }
 
@@ -122,7 +136,7 @@ export class Supervisor {
     const { process } = child;
     const remedy = remedyFor(shortLivesBefore, performance.now() - child.startedMs);
     const reason = reasonOf(ending);
-    this.#metrics.crashes.inc();
+    this.#crashes.inc();
     if (remedy.kind === 'give up') {
       this.#giveUp(
         new ProcessesFailed(
@@ -144,6 +158,16 @@ export class Supervisor {
     this.#timers.add(timer);
   }
 
+  /** Returns the metrics of all processes that respond. Each series has the number of its process as a label. */
+  async #collectMetrics(): Promise<string> {
+    const figures = await Promise.all([...this.#alive].map((child) => child.readFigures()));
+    const responses = figures.filter((each) => each !== undefined);
+    this.#responding.set(responses.length);
+    const own = (await this.#registry.getMetricsAsJSON()) as Figures;
+    const all = [...responses, own].map((each) => each.map((metric) => ({ ...metric, aggregator: 'first' })));
+    return AggregatorRegistry.aggregate(all as Figures[]).metrics();
+  }
+
   /** Drains and ends all processes, within 10 s. */
   async stop(): Promise<void> {
     this.#state = 'stopping';
@@ -154,4 +178,19 @@ export class Supervisor {
 
 function reasonOf({ code, signal, reason }: Ending): string {
   return reason ?? (signal ? `signal ${signal}` : `exit code ${code}`);
+}
+
+/** What to do about a process that ended without being told to. */
+export type Remedy = { kind: 'start again'; waitMs: number; shortLives: number } | { kind: 'give up' };
+
+/** Decides what to do, given how many short lives in a row came before and how long this one lasted. */
+export function remedyFor(shortLivesBefore: number, livedMs: number): Remedy {
+  if (livedMs >= steadyMs) return { kind: 'start again', waitMs: firstWaitMs, shortLives: 0 };
+  const shortLives = shortLivesBefore + 1;
+  if (shortLives >= shortLivesMax) return { kind: 'give up' };
+  return {
+    kind: 'start again',
+    waitMs: firstWaitMs * 2 ** (shortLives - 1),
+    shortLives,
+  };
 }

@@ -2,8 +2,7 @@ import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type Remedy, remedyFor } from '../../src/processes/crashes.js';
-import { Supervisor } from '../../src/processes/supervisor.js';
+import { type Remedy, remedyFor, Supervisor } from '../../src/processes/supervisor.js';
 
 const program = fileURLToPath(new URL('../fixtures/short-lived-worker.js', import.meta.url));
 

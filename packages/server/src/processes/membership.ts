@@ -1,7 +1,14 @@
 import type { DatabaseTarget } from '../postgres/database.js';
 
+/** Reports that the processes could not start, or that one of them does not keep running. */
+export class ProcessesFailed extends Error {
+  override name = 'ProcessesFailed';
+}
+
 /** What a service gets from its supervisor if several processes on this machine share its listeners. */
 export interface Membership {
+  /** The number of this process, from 1. */
+  process: number;
   processes: number;
   /** The embedded database, which the supervisor runs. Undefined with DATABASE_URL. */
   target: DatabaseTarget | undefined;
