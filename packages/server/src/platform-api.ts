@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { requirePlatformToken } from './access/platform-token.js';
+import { requirePlatformToken } from './access/auth.js';
 import { type PortalOptions, portalSessionRoute } from './access/portal-sessions.js';
 import type { GuessLimit } from './access/rate-limits.js';
 import { tokenRoutes } from './access/token-routes.js';

@@ -30,7 +30,7 @@ import type { AddressPolicy, Cidr } from './values/address.js';
 import { durationText } from './values/duration.js';
 import type { SecretBox } from './values/secret-box.js';
 import type { Tag } from './web/api-document.js';
-import { limitConnections } from './web/connection-limit.js';
+import { limitConnections } from './web/connections.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
 import { ProblemSchema } from './web/problem-schema.js';

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { organizationElsewhere, relocationProblem } from '../cells/relocation.js';
 import type { Database } from '../postgres/database.js';
@@ -131,7 +132,7 @@ export function installAuth(
       const isElsewhere = error instanceof Problem && error.code === 'wrong_cell';
       throw (isElsewhere && !tokens.knows(text) && guesses.count(request.sourceAddress)) || error;
     });
-    if (!token) throw (text && guesses.count(request.sourceAddress)) || unauthenticated(text);
+    if (!token) throw (text && guesses.count(request.sourceAddress)) || unauthenticated(faultOf(text));
     request.token = token;
     request.logFields.token_id = token.id;
     request.logFields.organization_id = token.organization_id;
@@ -155,8 +156,8 @@ export function bearerText(request: FastifyRequest): string {
   return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 }
 
-function unauthenticated(text: string): Problem {
-  return new Problem('unauthenticated', faultOf(text), { headers: { 'WWW-Authenticate': 'Bearer' } });
+function unauthenticated(detail: string): Problem {
+  return new Problem('unauthenticated', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
 function faultOf(text: string): string {
@@ -165,4 +166,29 @@ function faultOf(text: string): string {
   return text.startsWith('pht_')
     ? fault
     : `${fault} Access tokens start with pht_. The platform token works only on the platform listener.`;
+}
+
+const platformTokenNeeded = 'Send the platform token: Authorization: Bearer <POSTHORN_PLATFORM_TOKEN>.';
+
+/** Requires the platform token for every route that is not open. Limits wrong tokens by address. */
+export function requirePlatformToken(app: FastifyInstance, token: string, guesses: GuessLimit): void {
+  const isToken = tokenComparison(token);
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.routeOptions.config.open) return done();
+    const given = bearerText(request);
+    if (isToken(given)) return done();
+    throw (given && guesses.count(request.sourceAddress)) || unauthenticated(platformTokenNeeded);
+  });
+}
+
+/**
+ * Compares tokens in constant time if the lengths are equal. The length is not a secret, and a digest takes ten times
+ * as long.
+ */
+function tokenComparison(token: string): (given: string) => boolean {
+  const expected = Buffer.from(token);
+  return (given) => {
+    const bytes = Buffer.from(given);
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected);
+  };
 }

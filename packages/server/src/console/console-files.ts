@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CompressedFile, immutable } from '../web/compressed-file.js';
+import { immutable, StaticContent } from '../web/static-content.js';
 
 /** The files of the console by their path below `/console/`. */
-export type ConsoleFiles = ReadonlyMap<string, CompressedFile>;
+export type ConsoleFiles = ReadonlyMap<string, StaticContent>;
 
 /** The names of the files in this folder contain a hash of their content. */
 export const hashedFolder = 'assets/';
@@ -37,7 +37,7 @@ export function consoleBuild(): URL | undefined {
  */
 export function findConsoleFiles(build: URL | undefined): ConsoleFiles | undefined {
   if (build === undefined) return undefined;
-  const files = new Map<string, CompressedFile>();
+  const files = new Map<string, StaticContent>();
   for (const entry of entriesOf(build)) {
     const path = entry.replaceAll('\\', '/');
     const type = types[extname(path)];
@@ -45,7 +45,7 @@ export function findConsoleFiles(build: URL | undefined): ConsoleFiles | undefin
     const location = new URL(pathToFileURL(`/${path}`).pathname.slice(1), build);
     files.set(
       path,
-      new CompressedFile(location, type, path.startsWith(hashedFolder) ? immutable : 'no-cache'),
+      StaticContent.file(location, type, path.startsWith(hashedFolder) ? immutable : 'no-cache'),
     );
   }
   return files.has('index.html') ? files : undefined;

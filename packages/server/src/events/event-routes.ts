@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.js';
 import { bindingOf } from '../values/cursor.js';
 import { idTimeMs } from '../values/identifier.js';
 import { type InputFault, Problem } from '../values/problem.js';
-import { etagOf, matchesEtag } from '../web/etag.js';
+import { etagOf, matchesEtag } from '../web/compression.js';
 import { cursorFaults, orderParameter, positionOf, sendPage } from '../web/page-request.js';
 import { rangeFaults, rangeOf } from '../web/range.js';
 import {

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { requirePlatformToken } from '../access/platform-token.js';
+import { requirePlatformToken } from '../access/auth.js';
 import type { GuessLimit } from '../access/rate-limits.js';
 import type { Cidr } from '../values/address.js';
 import { healthRoutes } from '../web/health.js';

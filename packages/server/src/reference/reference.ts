@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { CompressedFile, immutable } from '../web/compressed-file.js';
-import { encodedRoute, StaticContent } from '../web/static-content.js';
+import { encodedRoute, immutable, StaticContent } from '../web/static-content.js';
 
 const ownAssets = {
   'reference.js': 'text/javascript; charset=utf-8',
@@ -20,11 +19,11 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-let scalarFile: CompressedFile | undefined;
+let scalarFile: StaticContent | undefined;
 
 /** Returns Scalar's script, which is read and compressed once for both listeners. */
-function scalarScript(): CompressedFile {
-  scalarFile ??= new CompressedFile(
+function scalarScript(): StaticContent {
+  scalarFile ??= StaticContent.file(
     new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
     'text/javascript; charset=utf-8',
     immutable,

@@ -11,12 +11,10 @@ import {
 import type { Cidr } from '../values/address.js';
 import { Problem } from '../values/problem.js';
 import { installCompression } from './compression.js';
-import { drainOnClose } from './drain.js';
-import { inTurn } from './in-turn.js';
+import { drainOnClose, inTurn } from './connections.js';
 import { decodeBody, parseJson } from './json-body.js';
 import { type Elsewhere, knownRoutes } from './known-routes.js';
-import { MalformedHttp } from './malformed-http.js';
-import { problemOf, sendProblem } from './problems.js';
+import { MalformedHttp, problemOf, sendProblem } from './problems.js';
 import { parseQueryString } from './query.js';
 import { sourceAddress } from './source-address.js';
 import { installValidation } from './validation.js';

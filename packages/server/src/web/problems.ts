@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import type { RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { organizationElsewhere, organizationMoving } from '../cells/relocation.js';
 import {
@@ -9,7 +12,6 @@ import {
 } from '../postgres/database-errors.js';
 import { Problem, problems } from '../values/problem.js';
 import { SecretNotDecrypted } from '../values/secret-box.js';
-import { linger } from './linger.js';
 
 /** Occurs in the context of a lock timeout if the other transaction has used the same idempotency key. */
 const lockedKey = /\bevent_keys\b/;
@@ -90,7 +92,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   }
 }
 
-export function problemBody(problem: Problem, instance: string, requestId: string): string {
+function problemBody(problem: Problem, instance: string, requestId: string): string {
   return JSON.stringify({
     type: `/docs#problem-${problem.code}`,
     title: problems[problem.code].title,
@@ -114,4 +116,80 @@ export function sendProblem(problem: Problem, request: FastifyRequest, reply: Fa
     .header('Cache-Control', 'no-store')
     .type('application/problem+json')
     .send(problemBody(problem, instance, request.id));
+}
+
+const lingerIdleMs = 1_000;
+const lingerTotalMs = 10_000;
+
+/**
+ * Reads the rest of a request that is refused before all of it has arrived, and closes the connection only then. A
+ * client that sends everything before it reads would otherwise see a broken connection instead of the response. If the
+ * connection stays open, Node reads the rest anyway.
+ */
+function linger({ raw }: FastifyRequest, reply: FastifyReply): void {
+  const response = reply.raw;
+  const isClosing = !response.shouldKeepAlive || reply.getHeader('connection') === 'close';
+  if (raw.complete || !isClosing) return;
+  reply.removeHeader('connection');
+  // Without these two, Node closes the connection as soon as the response is written.
+  response.shouldKeepAlive = true;
+  response.removeHeader('connection');
+  const close = () => {
+    clearTimeout(idle);
+    clearTimeout(total);
+    if (response.writableFinished) raw.socket.destroySoon();
+    else response.once('finish', () => raw.socket.destroySoon());
+  };
+  const idle = setTimeout(close, lingerIdleMs);
+  const total = setTimeout(close, lingerTotalMs);
+  raw.on('data', () => idle.refresh());
+  raw.once('end', close).once('close', close).resume();
+}
+
+/** Responds to input that is not HTTP with an error in the usual format, then closes the connection. */
+export class MalformedHttp {
+  /** The response that each connection waits for, or got last. */
+  readonly #latest = new WeakMap<Socket, ServerResponse>();
+
+  /** Returns a handler that also remembers which response a connection waits for. */
+  watch(handle: RequestListener): RequestListener {
+    return (request, response) => {
+      this.#latest.set(request.socket, response);
+      handle(request, response);
+    };
+  }
+
+  respond(error: NodeJS.ErrnoException, socket: Socket): void {
+    const response = this.#latest.get(socket);
+    const isBeingWritten = response?.headersSent === true && !response.writableFinished;
+    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable || isBeingWritten) {
+      socket.destroy();
+      return;
+    }
+    // The rest of a request that has been refused gets no second response.
+    if (response?.headersSent === true && !response.req.complete) {
+      socket.destroySoon();
+      return;
+    }
+    const { status, phrase, detail } = kindOf(error);
+    const requestId = randomUUID();
+    const body = problemBody(new Problem('malformed_request', detail), '/', requestId);
+    const text = body.replace('"status":400', `"status":${status}`);
+    socket.end(
+      `HTTP/1.1 ${status} ${phrase}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${requestId}\r\n` +
+        `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+    );
+  }
+}
+
+function kindOf({ code }: NodeJS.ErrnoException): { status: number; phrase: string; detail: string } {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return {
+      status: 431,
+      phrase: 'Request Header Fields Too Large',
+      detail: 'The headers are too large.',
+    };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return { status: 408, phrase: 'Request Timeout', detail: 'The request did not arrive in time.' };
+  return { status: 400, phrase: 'Bad Request', detail: 'The request is not well-formed HTTP.' };
 }

@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { drainOnClose } from '../../src/web/drain.js';
+import { drainOnClose } from '../../src/web/connections.js';
 import { event } from '../support/client.js';
 import { openSocket, parseResponse, readToEnd } from '../support/raw-http.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';

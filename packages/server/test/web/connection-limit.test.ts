@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { limitConnections } from '../../src/web/connection-limit.js';
+import { limitConnections } from '../../src/web/connections.js';
 
 test('a listener uses half of the files that the process may open, and says once that it refuses more', async () => {
   const refused: number[] = [];

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { inTurn } from '../../src/web/in-turn.js';
+import { inTurn } from '../../src/web/connections.js';
 import { afterFile } from '../support/cleanup.js';
 import { openSocket, readToEnd } from '../support/raw-http.js';
 
