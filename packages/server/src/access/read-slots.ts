@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Semaphore } from '../signals/semaphore.js';
-import { Problem } from '../values/problem.js';
+import { type Problem, unavailable } from '../values/problem.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -70,9 +70,7 @@ export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }
 }
 
 function tooMany(): Problem {
-  return new Problem('unavailable', 'Too many reads are in progress. Try again.', {
-    headers: { 'Retry-After': '1' },
-  });
+  return unavailable('Too many reads are in progress. Try again.');
 }
 
 function needsSlot({ method, routeOptions: { config } }: FastifyRequest): boolean {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { retireNodes } from '../cells/node-store.js';
-import { consoleLinks } from '../console/console-link.js';
+import { consoleLinks } from '../console/console.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
 import { Database, type DatabaseTarget } from '../postgres/database.js';
 import { readDatabaseFacts } from '../postgres/database-checks.js';

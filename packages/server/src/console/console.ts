@@ -1,5 +1,8 @@
+import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Config, ConfigError } from '../settings/config.js';
+import { urlOf } from '../settings/listening.js';
 import { dayMs } from '../values/duration.js';
 import { Problem } from '../values/problem.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
@@ -23,6 +26,8 @@ export interface ConsoleOptions {
   retryScheduleMs: readonly number[];
 }
 
+const logoBytesMax = 64 * 1024;
+const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const notBuilt = 'The console has not been built. Run npm run build, then start the service again.\n';
 const open = { open: true, queryIsIgnored: true };
 
@@ -167,4 +172,40 @@ function qualityOf(ranges: readonly Range[], type: string, subtype: string): num
     if (found) return found.quality;
   }
   return 0;
+}
+
+/** Reads the logo of the portal. Reports an error in one line. */
+export async function loadPortalLogo(file: string | undefined): Promise<PortalLogo | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    // Check the size before reading, because the file may be huge.
+    const { size } = await stat(file);
+    if (size > logoBytesMax) throw new Error(`the file has ${size} bytes`);
+    const bytes = await readFile(file);
+    const type = imageTypeOf(bytes);
+    if (type === undefined) throw new Error('the file is neither SVG nor PNG');
+    return { bytes, type };
+  } catch (error) {
+    throw new ConfigError(
+      `POSTHORN_PORTAL_LOGO: ${JSON.stringify(file)} cannot be used: ${(error as Error).message.split('\n')[0]}. ` +
+        'Expected a readable SVG or PNG file of at most 64 KiB.',
+    );
+  }
+}
+
+/** Returns the type of the content. Browsers are told not to detect it themselves. */
+function imageTypeOf(bytes: Buffer): PortalLogo['type'] | undefined {
+  if (bytes.subarray(0, pngSignature.length).equals(pngSignature)) return 'image/png';
+  return /<svg[\s>]/i.test(bytes.toString('utf8')) ? 'image/svg+xml' : undefined;
+}
+
+/** Returns the address of the public API for clients. `listenerUrl` is undefined if another node has the role. */
+export function publicUrlOf(config: Config, listenerUrl: string | undefined): string {
+  return config.publicOrigin ?? listenerUrl ?? urlOf(config.host, config.port);
+}
+
+/** Returns a function that links to the console. Browsers do not send the fragment, so no log contains the token. */
+export function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
+  const base = publicUrlOf(config, publicUrl);
+  return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
 }

@@ -213,6 +213,11 @@ export class Problem extends Error {
   }
 }
 
+/** Returns the problem of a request that can succeed if it is repeated after this many seconds. */
+export function unavailable(detail: string, retryAfterSeconds = 1): Problem {
+  return new Problem('unavailable', detail, { headers: { 'Retry-After': String(retryAfterSeconds) } });
+}
+
 /**
  * Faults that any parameter can have. They say nothing about the cursor itself, so the advice for an invalid cursor,
  * which is to start again without one, does not fit.

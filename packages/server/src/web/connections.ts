@@ -3,7 +3,7 @@ import type { Server as HttpServer, IncomingMessage, RequestListener, ServerResp
 import { Server, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { within } from '../signals/within.js';
-import { Problem } from '../values/problem.js';
+import { unavailable } from '../values/problem.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -78,9 +78,7 @@ export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): Drain {
   return {
     refuseWhileStopping() {
       if (state !== 'closing') return;
-      throw new Problem('unavailable', 'This node is stopping. Try again.', {
-        headers: { 'Retry-After': '1' },
-      });
+      throw unavailable('This node is stopping. Try again.');
     },
     closeIfWithdrawn(reply) {
       if (state === 'withdrawn') reply.header('Connection', 'close');

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { Problem } from '../values/problem.js';
+import { unavailable } from '../values/problem.js';
 
 const status = (value: string) =>
   Type.Object({ status: Type.Literal(value, { description: 'The check passed.' }) });
@@ -37,13 +37,7 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
     },
     async () => {
       if (await isReady()) return { status: 'ready' };
-      throw new Problem(
-        'unavailable',
-        'Not ready: the database is unreachable, read-only or not migrated yet.',
-        {
-          headers: { 'Retry-After': '1' },
-        },
-      );
+      throw unavailable('Not ready: the database is unreachable, read-only or not migrated yet.');
     },
   );
 }

@@ -9,7 +9,7 @@ import {
   LogController,
 } from 'fastify';
 import type { Cidr } from '../values/address.js';
-import { Problem } from '../values/problem.js';
+import { Problem, unavailable } from '../values/problem.js';
 import { installCompression } from './compression.js';
 import { drainOnClose, inTurn } from './connections.js';
 import { decodeBody, parseJson } from './json-body.js';
@@ -174,10 +174,9 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
 function refuseUnlessEarly({ routeOptions: { config } }: FastifyRequest): void {
   if (config.open || config.early) return;
-  throw new Problem(
-    'unavailable',
+  throw unavailable(
     'This node is starting and has not been able to check its database yet. Nothing was changed. Try again shortly.',
-    { headers: { 'Retry-After': '2' } },
+    2,
   );
 }
 

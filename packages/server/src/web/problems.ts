@@ -10,7 +10,7 @@ import {
   isUnreachable,
   refusalOf,
 } from '../postgres/database-errors.js';
-import { Problem, problems } from '../values/problem.js';
+import { Problem, problems, unavailable } from '../values/problem.js';
 import { SecretNotDecrypted } from '../values/secret-box.js';
 
 /** Occurs in the context of a lock timeout if the other transaction has used the same idempotency key. */
@@ -24,55 +24,40 @@ const rolledBack = /^40/;
 export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
   if (isUnreachable(error) || isConnectFailure(error)) {
-    return new Problem(
-      'unavailable',
+    return unavailable(
       'The database is unreachable. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
-      {
-        headers: { 'Retry-After': '2' },
-      },
+      2,
     );
   }
   const { code = '', where = '' } = error as { code?: string; where?: string };
   const refusal = refusalOf(error);
   if (refusal) return refusal.isMoving ? organizationMoving() : organizationElsewhere(refusal.cell);
   if (outOfResources.test(code)) {
-    return new Problem(
-      'unavailable',
+    return unavailable(
       'The database has run out of disk space or memory. Nothing was changed. Try again later.',
-      { headers: { 'Retry-After': '5' } },
+      5,
     );
   }
   if (isLockTimeout(error)) {
-    return new Problem(
-      'unavailable',
+    return unavailable(
       lockedKey.test(where)
         ? 'Another transaction has used the same idempotency key and is still open. Nothing was recorded. Try again.'
         : 'Another write for this organization is taking a long time. Nothing was changed. Try again.',
-      { headers: { 'Retry-After': '1' } },
     );
   }
   if (isCanceled(error)) {
-    return new Problem(
-      'unavailable',
+    return unavailable(
       'The database canceled the request because it took too long. Nothing was changed. Try again.',
-      { headers: { 'Retry-After': '1' } },
     );
   }
   if (rolledBack.test(code)) {
-    return new Problem(
-      'unavailable',
-      'The request conflicted with another write. Nothing was changed. Try again.',
-      {
-        headers: { 'Retry-After': '1' },
-      },
-    );
+    return unavailable('The request conflicted with another write. Nothing was changed. Try again.');
   }
   if (error instanceof SecretNotDecrypted) {
-    return new Problem(
-      'unavailable',
+    return unavailable(
       "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator " +
         'to restore the key, or call rotate-secret and set the headers again.',
-      { headers: { 'Retry-After': '60' } },
+      60,
     );
   }
   switch ((error as FastifyError).code) {

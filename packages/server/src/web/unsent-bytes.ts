@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Problem } from '../values/problem.js';
+import { type Problem, unavailable } from '../values/problem.js';
 
 /** An open connection occupies more memory than a smaller response. */
 const countedBytesMin = 4 * 1024;
@@ -123,9 +123,5 @@ function sizeOf(request: FastifyRequest, payload: unknown): number {
 }
 
 function tooMuch(): Problem {
-  return new Problem(
-    'unavailable',
-    'Too many large responses have not been read yet. Read them, or request smaller pages.',
-    { headers: { 'Retry-After': '1' } },
-  );
+  return unavailable('Too many large responses have not been read yet. Read them, or request smaller pages.');
 }
