@@ -16,10 +16,8 @@ import type { Notifier } from './signals/notifier.js';
 import { DeliveryTally } from './stats/delivery-tally.js';
 import type { AddressPolicy } from './values/address.js';
 import type { SecretBox } from './values/secret-box.js';
-import type { DeliveryControl } from './webhooks/delivery-control.js';
 import { WebhookDirectory } from './webhooks/directory.js';
-import { Prober } from './webhooks/prober.js';
-import { Verifications } from './webhooks/verifications.js';
+import { type DeliveryControl, Probes, Verifications } from './webhooks/probes.js';
 
 const engineConnections = 4;
 
@@ -58,7 +56,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const secrets = await openSecretBox(config);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
-  const prober = new Prober(sender, secrets, timeoutMs, limits);
+  const probes = new Probes(sender, secrets, timeoutMs, limits);
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
     logger.error({ webhook_id, reason: error.message }, 'deliveries to this webhook are waiting'),
   );
@@ -109,13 +107,13 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
 
   const control: DeliveryControl = {
     verify: async (webhook) => {
-      const failure = await prober.verify(webhook);
+      const failure = await probes.verify(webhook);
       const { id: webhook_id, organization_id } = webhook;
       const { reason = null, http_status = 200 } = failure ?? {};
       logger.info({ webhook_id, organization_id, verified: !failure, reason, http_status }, 'verification');
       return failure;
     },
-    test: (webhook, event) => prober.test(webhook, event),
+    test: (webhook, event) => probes.test(webhook, event),
     room: () => engine.room(),
     accept: (batch) => {
       engine.accept(batch);

@@ -21,7 +21,7 @@ import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
 import { EventCounting } from './stats/event-counting.js';
 import { createAddressPolicy } from './values/address.js';
-import { rotateSecrets } from './webhooks/secret-rotation.js';
+import { rotateSecrets } from './webhooks/secret-store.js';
 
 export interface Service extends ListenerUrls {
   /** Returns the link to the console, which signs in with this token if one is given. */

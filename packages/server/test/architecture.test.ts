@@ -51,13 +51,13 @@ const rules = new RegExp(
     'audit/(audit|audit-hash)',
     'catalogue/(catalogue|payload|unknown-type)',
     'cells/relocation',
-    'engine/(health|health-reports|limits|pace|policy)',
+    'engine/(health|lane|limits|policy)',
     'events/(envelope|event|new-event|payload-text|trace)',
     'lifecycles/(lifecycle|lifecycle-sample|lifecycles|resource|resource-input|resource-schema|resource-types)',
-    'sending/message-headers',
+    'sending/request',
     'stats/(delivery-counts|latency|stats)',
     'web/source-address',
-    'webhooks/(service-event|test-result|webhook|webhook-headers|webhook-url)',
+    'webhooks/(webhook|webhook-headers|webhook-url)',
   ].join('|')})\\.ts$`,
 );
 /** Where SQL stands. */
@@ -206,7 +206,7 @@ describe('the packages', () => {
 
 /** Besides the catalogue: producers, which choose what they record, and the rule against loops. */
 const mayNameTypes =
-  /^(catalogue\/catalogue|webhooks\/service-event|lifecycles\/lifecycles|cli\/demo-data|deliveries\/replay-store)\.ts$/;
+  /^(catalogue\/catalogue|webhooks\/webhook|lifecycles\/lifecycles|cli\/demo-data|deliveries\/replay-store)\.ts$/;
 
 /** What the reference shows for a field: `examples: ['a.b']`, or the second argument of a describing function. */
 const example = /(?:examples: |', )\[+'[^\]]*'\]+/g;

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { requestFields, responseHeaders, urlExamples } from '../sending/request-schemas.js';
+import { requestFields, responseHeaders, urlExamples } from '../sending/request.js';
 import { cursorParameter, limitParameter, nonEmpty, nullable, timeRange } from '../web/schemas.js';
 import { webhookParams } from '../webhooks/webhook-schemas.js';
 

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../events/event.js';
 import { readEvent } from '../events/event-store.js';
 import { evidenceUrl } from '../outcomes/evidence.js';
 import type { Queryable } from '../postgres/database.js';
-import { type ShownRequest, shownHeaders } from '../sending/message-headers.js';
+import { type ShownRequest, shownHeaders } from '../sending/request.js';
 import type { Webhook } from '../webhooks/webhook.js';
 import type { DeliveryDetail } from './history-store.js';
 

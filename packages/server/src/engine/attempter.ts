@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
+import { envelopeText } from '../events/envelope.js';
 import type { LeasedDelivery } from '../events/leased-delivery.js';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../outcomes/outcome.js';
-import type { Target } from '../sending/attempt.js';
-import { attempt, type Sender } from '../sending/attempt.js';
+import { attempt, type Sender, type Target } from '../sending/attempt.js';
+import type { Message } from '../sending/request.js';
 import type { WebhookDirectory, WebhookState } from '../webhooks/directory.js';
-import { deliveryFailed } from '../webhooks/service-event.js';
+import { deliveryFailed } from '../webhooks/webhook.js';
 import type { Began } from './health.js';
 import type { Lanes, Turn } from './lanes.js';
 import type { NodeLease } from './lease.js';
 import { limits } from './limits.js';
-import { messageOf } from './message.js';
 import type { Ended } from './policy.js';
 import { attempted, givenBack, givenUp } from './settlement-store.js';
 import type { Settler } from './settler.js';
@@ -174,3 +174,17 @@ export class Attempter {
 type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
 
 const notAttempted: Ended = { kind: 'not attempted' };
+
+/** Returns the next request of a delivery, or undefined if the event no longer exists. */
+function messageOf(delivery: LeasedDelivery): (Message & { body: Buffer }) | undefined {
+  const { event_id: id, event_created_at: created_at, type, organization_id, workspace_id } = delivery;
+  if (delivery.payload === null) return undefined;
+  const head = { id, type, created_at, organization_id, workspace_id };
+  return {
+    id,
+    body: Buffer.from(envelopeText(head, delivery.payload)),
+    subject: delivery.subject,
+    actor: delivery.actor,
+    delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
+  };
+}

@@ -1,7 +1,7 @@
 import Denque from 'denque';
 import type { LeasedDelivery } from '../events/leased-delivery.js';
+import type { Room } from '../events/room.js';
 import { limits } from './limits.js';
-import { Pace } from './pace.js';
 import {
   type Allowance,
   allow,
@@ -163,4 +163,99 @@ export class Lane {
  */
 export function bytesOf(delivery: LeasedDelivery): number {
   return 300 + (delivery.payload?.length ?? 0) * 2;
+}
+
+/**
+ * Limits how fast this node sends to a webhook that has a rate limit. The first request may start before the limit is
+ * known, but the second never does.
+ */
+class Pace {
+  /** How late a request can start without delaying the requests after it. */
+  readonly #slackMs: number;
+  #limit: number | undefined;
+  /** When the next request may start. */
+  #freeAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(slackMs: number) {
+    this.#slackMs = slackMs;
+  }
+
+  /** Returns the limit in requests per second, if there is one. */
+  get limit(): number | undefined {
+    return this.#limit;
+  }
+
+  /** Sets the webhook's current limit. The request for which the limit was read counts against it. */
+  set(limit: number | undefined, nowMs: number): void {
+    if (limit === this.#limit) return;
+    this.#limit = limit;
+    this.#freeAtMs = limit === undefined ? nowMs : nowMs + 1_000 / limit;
+  }
+
+  /** Notes that a request is starting. */
+  begin(nowMs: number): void {
+    if (this.#limit === undefined) return;
+    // If a request starts slightly late because its timer fired late, later requests keep to the original
+    // schedule. Time during which the webhook was idle is not made up for.
+    const isWithinSlack = nowMs - this.#freeAtMs <= this.#slackMs;
+    this.#freeAtMs = (isWithinSlack ? this.#freeAtMs : nowMs) + 1_000 / this.#limit;
+  }
+
+  /** Returns how long the next request has to wait, or 0 if it may start now. */
+  waitMs(nowMs: number): number {
+    return this.#limit === undefined ? 0 : Math.max(0, this.#freeAtMs - nowMs);
+  }
+}
+
+/** The state from which the room of a node is calculated. */
+export interface Occupancy {
+  /** The ID under which the node leases deliveries. */
+  node: number;
+  lanes: Iterable<Lane>;
+  load: Load;
+  nowMs: number;
+}
+
+/**
+ * Returns how many deliveries a recording may hand to this node: at most a quarter of what is free, and none for a
+ * webhook with many waiting in the database, because those come first.
+ */
+export function roomToRecord(at: Occupancy): Room {
+  return roomOf(at, limits.laneQueuedNew, freeIn(at.load) / 4, ({ waiting, queued }, { inMemory }) =>
+    waiting === 'many' ? 0 : Math.floor(inMemory * limits.recordedFraction) - queued,
+  );
+}
+
+/** Returns how many deliveries a claim may lease to this node. `fraction` scales the claim down. */
+export function roomToClaim(at: Occupancy, fraction: number): Room {
+  const free = freeIn(at.load);
+  const claimable = free > limits.queuedReserve ? free - limits.queuedReserve : free / 4;
+  const total = Math.min(limits.claimDeliveries, claimable) * fraction;
+  return roomOf(at, Math.max(1, limits.claimEach * fraction), total, (_, { toClaim }) =>
+    Math.ceil(toClaim * fraction),
+  );
+}
+
+/** Returns how many more deliveries fit into memory, or 0 if the limit on their size is reached. */
+function freeIn({ queued, queuedBytes }: Load): number {
+  return queuedBytes >= limits.queuedBytes + limits.reservedBytes ? 0 : Math.max(0, limits.queued - queued);
+}
+
+/** Returns the room for each webhook: what `ofLane` returns if it has a lane, and otherwise `each`. */
+function roomOf(
+  { node, lanes, load, nowMs }: Occupancy,
+  each: number,
+  total: number,
+  ofLane: (lane: Lane, may: Allowance) => number,
+): Room {
+  const isCrowded = isFull(load) || load.unresponsiveBytes >= limits.unresponsiveBytes;
+  const webhooks = new Map<string, number>();
+  for (const lane of lanes) {
+    // Most lanes are idle. They need not be listed, because they get the same room as an unknown webhook, unless
+    // memory is crowded.
+    if (lane.isIdle && !isCrowded) continue;
+    webhooks.set(lane.webhookId, Math.max(0, ofLane(lane, lane.allowance(load, nowMs))));
+  }
+  const eachMax = isCrowded ? limits.windowAtStart : each;
+  return { node, webhooks, each: Math.floor(Math.min(each, eachMax)), total: Math.floor(total) };
 }

@@ -2,7 +2,7 @@ import type { LeasedDelivery } from '../events/leased-delivery.js';
 import type { Matched } from '../events/recording-store.js';
 import type { Room } from '../events/room.js';
 import type { Claimed } from './claim-store.js';
-import { bytesOf, type Hold, Lane } from './lane.js';
+import { bytesOf, type Hold, Lane, type Occupancy, roomToClaim, roomToRecord } from './lane.js';
 import { limits } from './limits.js';
 import {
   type Condition,
@@ -16,7 +16,6 @@ import {
   type Load,
   started,
 } from './policy.js';
-import { type Occupancy, roomToClaim, roomToRecord } from './rooms.js';
 
 /** A delivery whose turn it is: it is no longer queued, and is being attempted. */
 export interface Turn {

@@ -4,7 +4,7 @@ import type { Outcome, Verdict } from '../outcomes/outcome.js';
 import { arrayText } from '../postgres/array-text.js';
 import type { Queryable } from '../postgres/database.js';
 import { isLockTimeout } from '../postgres/database-errors.js';
-import type { GivenUp } from '../webhooks/service-event.js';
+import type { GivenUp } from '../webhooks/webhook.js';
 import type { WebhookKey } from '../webhooks/webhook-store.js';
 import type { HealthReport } from './health.js';
 

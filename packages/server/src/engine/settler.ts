@@ -5,11 +5,9 @@ import type { Room } from '../events/room.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { isTooSlow, isTransient } from '../postgres/database-errors.js';
 import { levelFor } from '../signals/reported.js';
-import { type ServiceEvent, webhookDisabled } from '../webhooks/service-event.js';
-import { failingMsMax, mustBeDisabled } from '../webhooks/webhook.js';
+import { failingMsMax, mustBeDisabled, type ServiceEvent, webhookDisabled } from '../webhooks/webhook.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../webhooks/webhook-store.js';
-import type { HealthReport } from './health.js';
-import { HealthReports } from './health-reports.js';
+import { type HealthReport, HealthReports } from './health.js';
 import { limits } from './limits.js';
 import {
   countSettled,

@@ -1,4 +1,4 @@
-import type { ServiceEvent } from '../webhooks/service-event.js';
+import type { ServiceEvent } from '../webhooks/webhook.js';
 import type { WebhookKey } from '../webhooks/webhook-store.js';
 import type { Settlement } from './settlement-store.js';
 

@@ -3,8 +3,8 @@ import { writeAudit } from '../audit/audit-store.js';
 import { MoveTakenOver, type OrganizationMove, requireState } from '../cells/relocation-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
+import { verifyAgain } from '../webhooks/probe-store.js';
 import { readSecretsOf, type Sealed, type SealedSecrets } from '../webhooks/secret-store.js';
-import { verifyAgain } from '../webhooks/verification-store.js';
 import { releaseDeliveries } from './draining-store.js';
 import { useCopySettings } from './row-copy-store.js';
 

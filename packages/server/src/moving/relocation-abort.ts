@@ -13,7 +13,7 @@ import {
   writeProgress,
 } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
-import { verifyAgain } from '../webhooks/verification-store.js';
+import { verifyAgain } from '../webhooks/probe-store.js';
 import { deleteDeparted } from './departed-row-store.js';
 import { releaseDeliveries } from './draining-store.js';
 import { namesOf } from './relocation.js';

@@ -17,7 +17,7 @@ import {
 } from '../cells/relocation-store.js';
 import { readClock, readClockMs } from '../postgres/clock.js';
 import type { Database } from '../postgres/database.js';
-import { verifyAgain } from '../webhooks/verification-store.js';
+import { verifyAgain } from '../webhooks/probe-store.js';
 import { activate, type Reencrypt, stageRows } from './arrival-store.js';
 import { copyCounts } from './count-store.js';
 import { deleteDeparted, deleteOpenRows } from './departed-row-store.js';

@@ -2,7 +2,7 @@ import { type SigningKey, sign } from '@posthorn/receiver';
 import type { LeasedDelivery } from '../events/leased-delivery.js';
 import type { TraceSpan } from '../events/trace.js';
 import type { Outcome, Withheld } from '../outcomes/outcome.js';
-import { addEventHeaders, type Message } from './message-headers.js';
+import { addEventHeaders, type Message } from './request.js';
 import type { Transport } from './transport.js';
 
 /** Where the requests for a webhook go, and how they are signed. */

@@ -1,9 +1,10 @@
+import { signingKey } from '@posthorn/receiver';
 import type { Matched } from '../events/recording-store.js';
 import type { Database } from '../postgres/database.js';
 import type { Target } from '../sending/attempt.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { SecretBox } from '../values/secret-box.js';
-import { targetOf } from './target.js';
+import { constantHeaders, openHeaders } from './webhook-headers.js';
 import { readWebhooks, type WebhookKey, type WebhookWithoutHealth } from './webhook-store.js';
 
 /** What a node knows about a webhook: where to send, or why nothing may be sent. */
@@ -169,5 +170,33 @@ export class WebhookDirectory {
       if (!wasSealed) this.#onSealed(webhook.id, error as Error);
       return { kind: 'sealed', target: undefined };
     }
+  }
+}
+
+/** Returns where to send a webhook's requests, and the keys that sign them. */
+export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Target {
+  const { previous_secret: previous, previous_secret_until: until } = webhook;
+  const url = new URL(webhook.url);
+  return {
+    id: webhook.id,
+    organization_id: webhook.organization_id,
+    workspace_id: webhook.workspace_id,
+    url,
+    givenUrl: webhook.url,
+    origin: url.origin,
+    path: url.pathname + url.search,
+    headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
+    rateLimit: webhook.rate_limit ?? undefined,
+    key: signingKey(secrets.open(webhook.secret, webhook.id)),
+    previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
+  };
+}
+
+/** Returns the previous key, or undefined if its secret cannot be decrypted. The current key still signs. */
+function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
+  try {
+    return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };
+  } catch {
+    return undefined;
   }
 }

@@ -9,7 +9,7 @@ import type { Database } from '../postgres/database.js';
 import { durationPattern, parseDurationMs } from '../values/duration.js';
 import type { InputFault } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
-import type { DeliveryControl } from './delivery-control.js';
+import type { DeliveryControl } from './probes.js';
 import type { Webhook } from './webhook.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';

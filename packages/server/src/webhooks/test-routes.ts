@@ -7,16 +7,16 @@ import type { Catalogue } from '../catalogue/catalogue.js';
 import { unknownType } from '../catalogue/unknown-type.js';
 import { attemptErrors } from '../outcomes/outcome.js';
 import type { Database } from '../postgres/database.js';
-import { RequestSchema, ResponseHeadersSchema } from '../sending/request-schemas.js';
+import { RequestSchema, ResponseHeadersSchema } from '../sending/request.js';
 import type { Reference } from '../values/identifier.js';
 import { type InputFault, Problem } from '../values/problem.js';
 import { nullable } from '../web/schemas.js';
-import type { DeliveryControl } from './delivery-control.js';
+import { countTest } from './probe-store.js';
+import type { DeliveryControl } from './probes.js';
 import { testsPerMinuteMax } from './webhook.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
-import { countTest } from './webhook-store.js';
 
 const TestBody = Type.Object(
   {

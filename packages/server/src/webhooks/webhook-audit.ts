@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Changes, changesBetween, type NewAuditEntry } from '../audit/audit.js';
-import type { verificationFailedType } from './service-event.js';
-import type { Webhook } from './webhook.js';
+import type { verificationFailedType, Webhook } from './webhook.js';
 
 type WebhookAction =
   | 'webhook.created'

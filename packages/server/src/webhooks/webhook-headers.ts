@@ -1,4 +1,4 @@
-import { fixedHeaders } from '../sending/message-headers.js';
+import { fixedHeaders } from '../sending/request.js';
 import type { Fault } from '../values/fault.js';
 import type { SecretBox } from '../values/secret-box.js';
 

@@ -13,12 +13,11 @@ import { identifierPattern, newId } from '../values/identifier.js';
 import { type InputFault, inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { tenancyOf } from '../web/tenancy.js';
-import type { DeliveryControl } from './delivery-control.js';
+import type { DeliveryControl } from './probes.js';
 import { generatedSecret, secretFaults } from './secret-routes.js';
-import { webhookDisabled } from './service-event.js';
 import { subscribedTypesFaults } from './subscribed-types.js';
 import { verifyAndSettle } from './verify-routes.js';
-import { distinctTypes, type Webhook } from './webhook.js';
+import { distinctTypes, type Webhook, webhookDisabled } from './webhook.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import {
   type GivenHeaders,

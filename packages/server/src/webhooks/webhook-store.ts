@@ -1,9 +1,7 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import type { Queryable } from '../postgres/database.js';
 import type { Position } from '../values/cursor.js';
-import { alignWaiting } from './waiting-store.js';
-import type { DisabledReason, Webhook, WebhookStatus } from './webhook.js';
-import { reverifyAfterMs } from './webhook.js';
+import { type DisabledReason, reverifyAfterMs, type Webhook, type WebhookStatus } from './webhook.js';
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
@@ -12,7 +10,7 @@ const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.descriptio
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
-const columns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')}`;
+export const webhookColumns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')}`;
 
 export interface WebhookKey {
   organization_id: string;
@@ -92,7 +90,7 @@ export async function readWebhook(
 ): Promise<Webhook | undefined> {
   const { rows } = await client.query<Webhook>({
     text: `
-  select ${columns}
+  select ${webhookColumns}
     from posthorn.webhooks w
    where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
    ${lock ? 'for update of w' : ''}`,
@@ -130,7 +128,7 @@ export async function listWebhooks(
 ): Promise<readonly Webhook[]> {
   const { rows } = await database.query<Webhook>({
     text: `
-  select ${columns}
+  select ${webhookColumns}
     from posthorn.webhooks w
    where organization_id = $1 and ($2::text is null or workspace_id = $2)
      and ($3::timestamptz is null or (created_at, id) < ($3, $4))
@@ -204,7 +202,7 @@ export async function changeWebhook(
   update posthorn.webhooks w
      set ${[...sets, 'revision = revision + 1'].join(', ')}
    where organization_id = $1 and id = $2
-  returning ${columns}`,
+  returning ${webhookColumns}`,
     values,
   });
   return rows[0];
@@ -215,76 +213,10 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
     text: `
   delete from posthorn.webhooks w
    where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
-  returning ${columns}`,
+  returning ${webhookColumns}`,
     values: [key.organization_id, key.id, key.only_workspace_id ?? null],
   });
   return rows[0];
-}
-
-/**
- * Takes webhooks whose automatic verification is due, and schedules the next one, so that if a node dies, the
- * verification is only delayed. Organizations take turns: an organization with many webhooks does not delay the others.
- */
-export async function takeDueVerifications(
-  database: Queryable,
-  now: Date,
-  limit: number,
-): Promise<readonly Webhook[]> {
-  const { rows } = await database.query<Webhook>({
-    text: `
-  update posthorn.webhooks w
-     set verifications = verifications + 1,
-         verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
-   where (organization_id, id) in (
-           select v.organization_id, v.id
-             from (select *, row_number() over (partition by organization_id order by verify_at) as turn
-                     from posthorn.webhooks
-                    where status = 'unverified' and verify_at <= $1) d
-             join posthorn.webhooks v on v.organization_id = d.organization_id and v.id = d.id
-            where v.status = 'unverified' and v.verify_at <= $1 and ${mayStartWork('v')}
-            order by d.turn, v.verify_at
-            limit $3
-              for update of v skip locked)
-  returning ${columns}`,
-    values: [now, reverifyAfterMs, limit],
-  });
-  return rows;
-}
-
-/**
- * An SQL condition: whether the minute in which tests are counted is still running. A minute that starts far in the
- * future does not count: a clock has been set back since, and that minute would not end for a long time.
- */
-const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
-                       and tests_since < $3::timestamptz + interval '1 minute'`;
-
-/** Counts a test event. Returns false if the webhook has reached its limit per minute. */
-export async function countTest(
-  database: Queryable,
-  key: WebhookKey,
-  now: Date,
-  max: number,
-): Promise<boolean> {
-  const { rowCount } = await database.query({
-    text: `
-  update posthorn.webhooks
-     set tests = case when ${isCurrent} then tests + 1 else 1 end,
-         tests_since = case when ${isCurrent} then tests_since else $3 end
-   where organization_id = $1 and id = $2 and ((${isCurrent}) is not true or tests < $4)`,
-    values: [key.organization_id, key.id, now, max],
-  });
-  return rowCount === 1;
-}
-
-/** Clears the failures of a webhook that was verified, so that it is not disabled because of earlier ones. */
-export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
-  await client.query({
-    text: `
-  update posthorn.webhook_health
-     set failing_since = null, last_failure_at = null
-   where organization_id = $1 and webhook_id = $2`,
-    values: [key.organization_id, key.id],
-  });
 }
 
 /** Locks webhooks until the transaction ends. Does not wait: it fails if another transaction has locked one. */
@@ -325,4 +257,64 @@ export async function disableWebhook(
   });
   if (rows[0]) await alignWaiting(client, key, endedWithDisablingMax);
   return rows[0];
+}
+
+/** Deletes up to `atMost` waiting backlog rows of events that are past their retention. Returns how many. */
+export async function deleteOldBacklog(database: Queryable, before: Date, atMost: number): Promise<number> {
+  const { rowCount } = await database.query({
+    text: `
+  delete from posthorn.backlog
+   where ctid = any (array(select ctid from posthorn.backlog
+                            where (leased_by is null or leased_by = 0) and created_at < $1
+                            limit $2))
+     and (leased_by is null or leased_by = 0)`,
+    values: [before, atMost],
+  });
+  return rowCount ?? 0;
+}
+
+/**
+ * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
+ * is unverified, releases them once it is active, and ends them once it is disabled or deleted. Returns how many it
+ * changed.
+ */
+export async function alignWaiting(
+  database: Queryable,
+  { organization_id, id }: { organization_id: string; id: string },
+  atMost: number,
+): Promise<number> {
+  const { rows } = await database.query<{ changed: number }>({
+    text: 'select posthorn.align_waiting($1, $2, $3) as changed',
+    values: [organization_id, id, atMost],
+  });
+  return rows[0]!.changed;
+}
+
+/** How many webhooks one statement handles, so that it ends within its time limit. */
+const heldWebhooksMax = 10;
+
+/**
+ * Releases or ends deliveries that are still held although their webhook is no longer unverified. This happens if
+ * aligning them did not finish after the status changed. Handles a few webhooks per call, with about `atMost`
+ * deliveries each. Returns how many it changed.
+ */
+export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
+  const { rows } = await database.query<{ released: number }>({
+    name: 'release held',
+    text: `
+  select coalesce(sum(posthorn.align_waiting(h.organization_id, h.webhook_id, $1)), 0) as released
+    from (select held.organization_id, held.webhook_id
+            from (select organization_id, webhook_id from posthorn.deliveries
+                   where status = 'pending' and leased_by = 0
+                   union
+                  select organization_id, webhook_id from posthorn.backlog where leased_by = 0) held
+           where not exists (select from posthorn.webhooks w
+                              where w.organization_id = held.organization_id and w.id = held.webhook_id
+                                and w.status = 'unverified')
+           -- Locks the webhooks in the same order as other transactions do.
+           order by 1, 2
+           limit ${heldWebhooksMax}) h`,
+    values: [atMost],
+  });
+  return rows[0]!.released;
 }

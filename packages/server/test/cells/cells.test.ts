@@ -4,7 +4,7 @@ import { newTokenText } from '../../src/access/token.js';
 import { readCell } from '../../src/cells/relocation-store.js';
 import { noRoom } from '../../src/events/room.js';
 import { ConfigError } from '../../src/settings/config.js';
-import { settleVerification } from '../../src/webhooks/verification-store.js';
+import { settleVerification } from '../../src/webhooks/probe-store.js';
 import { readWebhook } from '../../src/webhooks/webhook-store.js';
 import { event, type RequestOptions, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';

@@ -2,7 +2,7 @@ import { signingKey } from '@posthorn/receiver';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { Attempter, type AttempterOptions } from '../../src/engine/attempter.js';
-import { HealthReports } from '../../src/engine/health-reports.js';
+import { HealthReports } from '../../src/engine/health.js';
 import { Lane } from '../../src/engine/lane.js';
 import { Lanes } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';

@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Began, HealthReport } from '../../src/engine/health.js';
-import { HealthReports } from '../../src/engine/health-reports.js';
+import { type Began, type HealthReport, HealthReports } from '../../src/engine/health.js';
 import { limits } from '../../src/engine/limits.js';
 import { type FailingWebhook, settle } from '../../src/engine/settlement-store.js';
 import { Settler, type Written } from '../../src/engine/settler.js';
@@ -10,7 +9,8 @@ import { noRoom } from '../../src/events/room.js';
 import type { Outcome } from '../../src/outcomes/outcome.js';
 import { Database, type Queryable, type Statement } from '../../src/postgres/database.js';
 import { dayMs } from '../../src/values/duration.js';
-import { clearFailures, deleteWebhook } from '../../src/webhooks/webhook-store.js';
+import { clearFailures } from '../../src/webhooks/probe-store.js';
+import { deleteWebhook } from '../../src/webhooks/webhook-store.js';
 import {
   bury,
   deliveryRows,

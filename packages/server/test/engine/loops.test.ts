@@ -4,7 +4,7 @@ import { registerNode } from '../../src/cells/node-store.js';
 import { batchOf, type NewBatch, recordBatch } from '../../src/events/recording-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { newId } from '../../src/values/identifier.js';
-import { deliveryFailed } from '../../src/webhooks/service-event.js';
+import { deliveryFailed } from '../../src/webhooks/webhook.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { roomOf, settleFor, subscribe, succeeded } from '../support/deliveries.js';

@@ -12,7 +12,7 @@ import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
 import { noRoom } from '../../src/events/room.js';
 import { Database, type Queryable, type Statement, type Transaction } from '../../src/postgres/database.js';
 import { DeliveryCounter } from '../../src/stats/webhook-stats-store.js';
-import { webhookDisabled } from '../../src/webhooks/service-event.js';
+import { webhookDisabled } from '../../src/webhooks/webhook.js';
 import { shortenLockWaits } from '../support/database.js';
 import {
   backlogSizes,

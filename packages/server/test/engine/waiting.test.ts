@@ -10,8 +10,13 @@ import { readStoreFigures } from '../../src/operations/figure-store.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { WebhookDirectory } from '../../src/webhooks/directory.js';
-import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/webhooks/waiting-store.js';
-import { changeWebhook, deleteWebhook } from '../../src/webhooks/webhook-store.js';
+import {
+  alignWaiting,
+  changeWebhook,
+  deleteOldBacklog,
+  deleteWebhook,
+  releaseHeld,
+} from '../../src/webhooks/webhook-store.js';
 import { freshServiceDatabase } from '../support/database.js';
 import {
   backlogSizes,

@@ -21,9 +21,8 @@ import { allowPauses, type Database, type Statement, type Transaction } from '..
 import { DeliveryTally } from '../../src/stats/delivery-tally.js';
 import { countEvents } from '../../src/stats/event-count-store.js';
 import { SecretBox } from '../../src/values/secret-box.js';
-import { rotateSecrets } from '../../src/webhooks/secret-rotation.js';
-import { countSecretsWithout, readSecretsOf } from '../../src/webhooks/secret-store.js';
-import { webhookDisabled } from '../../src/webhooks/service-event.js';
+import { countSecretsWithout, readSecretsOf, rotateSecrets } from '../../src/webhooks/secret-store.js';
+import { webhookDisabled } from '../../src/webhooks/webhook.js';
 import { openHeaders, reencryptHeaders } from '../../src/webhooks/webhook-headers.js';
 import { event, record, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';

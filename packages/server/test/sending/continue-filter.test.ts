@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ContinueFilter } from '../../src/sending/continue-filter.js';
+import { ContinueFilter } from '../../src/sending/connection.js';
 import { anyCharacter } from '../support/any-character.js';
 
 /** Passes the text in pieces that end at these places, as often as given. */

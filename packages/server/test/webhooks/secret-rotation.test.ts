@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { SecretBox } from '../../src/values/secret-box.js';
-import { rotateSecrets } from '../../src/webhooks/secret-rotation.js';
+import { rotateSecrets } from '../../src/webhooks/secret-store.js';
 import { changeWebhook, createWebhook, readWebhook } from '../../src/webhooks/webhook-store.js';
 import { freshDatabase, freshServiceDatabase } from '../support/database.js';
 import { noSettings } from '../support/deliveries.js';

@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/engine/limits.js';
 import { SecretBox } from '../../src/values/secret-box.js';
-import { takeDueVerifications } from '../../src/webhooks/webhook-store.js';
+import { takeDueVerifications } from '../../src/webhooks/probe-store.js';
 import { setLimits } from '../support/limits.js';
 import {
   babbles,

@@ -1,17 +1,22 @@
 import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
 import { envelopeText, verificationText } from '../events/envelope.js';
+import type { RecordedBatch } from '../events/recording-store.js';
+import type { Room } from '../events/room.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import { evidenceOf, keptHeaders } from '../outcomes/evidence.js';
 import { isDelivered, type Outcome } from '../outcomes/outcome.js';
+import type { Database } from '../postgres/database.js';
+import { refusalOf } from '../postgres/database-errors.js';
 import { attempt, type Sender } from '../sending/attempt.js';
-import { type Message, shownHeaders } from '../sending/message-headers.js';
-import type { Reference } from '../values/identifier.js';
-import { newId } from '../values/identifier.js';
+import { type Message, shownHeaders } from '../sending/request.js';
+import { Repeating } from '../signals/repeating.js';
+import { newId, type Reference } from '../values/identifier.js';
 import type { SecretBox } from '../values/secret-box.js';
-import { serviceActor } from './service-event.js';
-import { targetOf } from './target.js';
-import type { TestResult } from './test-result.js';
-import type { VerificationFailure, Webhook } from './webhook.js';
+import { targetOf } from './directory.js';
+import { settleVerification, takeDueVerifications } from './probe-store.js';
+import { serviceActor, type VerificationFailure, type Webhook } from './webhook.js';
+import type { WebhookKey } from './webhook-store.js';
 
 /** A test event: the sample of a type, and who sends it. */
 export interface TestEvent {
@@ -22,7 +27,7 @@ export interface TestEvent {
 }
 
 /** Sends requests that belong to no delivery: verifications and test events. */
-export class Prober {
+export class Probes {
   readonly #sender: Sender;
   readonly #secrets: SecretBox;
   readonly #timeoutMs: number;
@@ -63,7 +68,7 @@ export class Prober {
   }
 
   /** Sends a sample once, marked as a test. It is stored neither as an event nor as a delivery. */
-  async test(webhook: Webhook, { type, sample, subject, actor }: TestEvent): Promise<TestResult> {
+  async test(webhook: Webhook, { type, sample, subject, actor }: TestEvent) {
     const attemptedAt = new Date(this.#sender.now());
     const head = this.#headOf(webhook, type);
     const deliveryId = newId('WDLV', attemptedAt.getTime());
@@ -96,7 +101,7 @@ export class Prober {
       webhook_id: webhook.id,
       event_id: head.id,
       event_type: type,
-      status: isDelivered(outcome) ? 'success' : 'failed',
+      status: isDelivered(outcome) ? ('success' as const) : ('failed' as const),
       http_status: facts.http_status,
       response_time_ms: outcome.durationMs,
       error: facts.error,
@@ -118,5 +123,62 @@ export class Prober {
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
     // A probe is not retried, so it fails even if the only problem is that this machine is out of resources.
     return outcome.kind === 'withheld' ? { kind: 'no_response', error: 'connect', durationMs: 0 } : outcome;
+  }
+}
+
+/** What the public API needs from the part of the service that sends requests to receivers. */
+export interface DeliveryControl extends Pick<Probes, 'verify' | 'test'> {
+  /** Returns the room for deliveries of events that the API records. `accept` takes the deliveries that fit. */
+  room: () => Room;
+  accept: (batch: RecordedBatch) => void;
+  /** Ends the waiting deliveries of a disabled webhook. */
+  endWaiting: (webhook: WebhookKey) => Promise<void>;
+  /** Resolves when no node will send anything more to the webhook with its old configuration. */
+  forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
+}
+
+export interface VerificationsOptions
+  extends Pick<DeliveryControl, 'verify' | 'room' | 'accept' | 'forgetEverywhere'> {
+  database: Database;
+  logger: Logger;
+  now: () => number;
+  everyMs: number;
+}
+
+const atOnce = 20;
+
+/** Verifies unverified webhooks again, on schedule. */
+export class Verifications {
+  readonly #options: VerificationsOptions;
+  readonly #repeating: Repeating;
+
+  constructor(options: VerificationsOptions) {
+    this.#options = options;
+    this.#repeating = new Repeating(options.everyMs, () => this.verifyDue(), options.logger);
+  }
+
+  async verifyDue(): Promise<void> {
+    const { database, now } = this.#options;
+    const due = await takeDueVerifications(database, new Date(now()), atOnce);
+    await Promise.all(due.map((webhook) => this.#verify(webhook)));
+  }
+
+  async #verify(webhook: Webhook): Promise<void> {
+    const { database, now, verify, room, accept, forgetEverywhere } = this.#options;
+    const failure = await verify(webhook);
+    const settled = await database
+      .transaction((client) =>
+        settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
+      )
+      .catch((error) => {
+        // The organization is moving to another cell. When the move ends, the webhook is verified again.
+        if (!refusalOf(error)) throw error;
+      });
+    if (settled?.batch) accept(settled.batch);
+    if (settled?.webhook.status === 'active') await forgetEverywhere(webhook);
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeating.stop();
   }
 }

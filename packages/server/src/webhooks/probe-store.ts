@@ -1,0 +1,143 @@
+import { mayStartWork, requireHere } from '../cells/relocation-store.js';
+import { batchOf, type RecordedBatch, recordBatch } from '../events/recording-store.js';
+import type { Room } from '../events/room.js';
+import type { Queryable } from '../postgres/database.js';
+import {
+  reverifyAfterMs,
+  type VerificationFailure,
+  verificationFailed,
+  verificationFailedType,
+  type Webhook,
+} from './webhook.js';
+import {
+  changeWebhook,
+  readWebhook,
+  type WebhookChange,
+  type WebhookKey,
+  webhookColumns,
+} from './webhook-store.js';
+
+/**
+ * Writes the result of a verification and the changes that depend on it, and records a failure as an event, in one
+ * transaction. Returns undefined if the webhook was deleted or changed in the meantime. Throws if the
+ * organization is stopped because it is moving to another cell: even a success would be lost. `automatic` means that
+ * the service started the verification and has already scheduled the next one.
+ */
+export async function settleVerification(
+  client: Queryable,
+  webhook: Webhook,
+  failure: VerificationFailure | undefined,
+  now: Date,
+  room: Room,
+  options: { change?: WebhookChange; automatic?: boolean } = {},
+): Promise<{ webhook: Webhook; batch: RecordedBatch | undefined } | undefined> {
+  await requireHere(client, webhook.organization_id, verificationFailedType);
+  const current = await readWebhook(
+    client,
+    { organization_id: webhook.organization_id, id: webhook.id },
+    true,
+  );
+  if (!current || current.revision !== webhook.revision) return undefined;
+  const change: WebhookChange = {
+    ...options.change,
+    ...(failure
+      ? { status: 'unverified' as const, ...(!options.automatic && firstRetry(now)) }
+      : {
+          status: 'active' as const,
+          verifications: 0,
+          verify_at: null,
+        }),
+    disabled_reason: null,
+    verification_failure: failure ? { at: now.toISOString(), ...failure } : null,
+  };
+  const changed = await changeWebhook(client, current, change);
+  if (!changed) return undefined;
+  if (!failure) {
+    await clearFailures(client, changed);
+    return { webhook: changed, batch: undefined };
+  }
+  const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), room);
+  return { webhook: changed, batch };
+}
+
+/**
+ * Makes the verification of every unverified webhook of an organization due, now that the organization is no longer
+ * stopped. While it was stopped, outcomes of verifications were refused, and no row shows whether one was in flight.
+ */
+export async function verifyAgain(client: Queryable, organizationId: string): Promise<void> {
+  await client.query({
+    text: `
+  update posthorn.webhooks set verify_at = clock_timestamp() where organization_id = $1 and status = 'unverified'`,
+    values: [organizationId],
+  });
+}
+
+function firstRetry(now: Date): WebhookChange {
+  return { verifications: 0, verify_at: new Date(now.getTime() + reverifyAfterMs[0]) };
+}
+
+/**
+ * Takes webhooks whose automatic verification is due, and schedules the next one, so that if a node dies, the
+ * verification is only delayed. Organizations take turns: an organization with many webhooks does not delay the others.
+ */
+export async function takeDueVerifications(
+  database: Queryable,
+  now: Date,
+  limit: number,
+): Promise<readonly Webhook[]> {
+  const { rows } = await database.query<Webhook>({
+    text: `
+  update posthorn.webhooks w
+     set verifications = verifications + 1,
+         verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
+   where (organization_id, id) in (
+           select v.organization_id, v.id
+             from (select *, row_number() over (partition by organization_id order by verify_at) as turn
+                     from posthorn.webhooks
+                    where status = 'unverified' and verify_at <= $1) d
+             join posthorn.webhooks v on v.organization_id = d.organization_id and v.id = d.id
+            where v.status = 'unverified' and v.verify_at <= $1 and ${mayStartWork('v')}
+            order by d.turn, v.verify_at
+            limit $3
+              for update of v skip locked)
+  returning ${webhookColumns}`,
+    values: [now, reverifyAfterMs, limit],
+  });
+  return rows;
+}
+
+/**
+ * An SQL condition: whether the minute in which tests are counted is still running. A minute that starts far in the
+ * future does not count: a clock has been set back since, and that minute would not end for a long time.
+ */
+const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
+                       and tests_since < $3::timestamptz + interval '1 minute'`;
+
+/** Counts a test event. Returns false if the webhook has reached its limit per minute. */
+export async function countTest(
+  database: Queryable,
+  key: WebhookKey,
+  now: Date,
+  max: number,
+): Promise<boolean> {
+  const { rowCount } = await database.query({
+    text: `
+  update posthorn.webhooks
+     set tests = case when ${isCurrent} then tests + 1 else 1 end,
+         tests_since = case when ${isCurrent} then tests_since else $3 end
+   where organization_id = $1 and id = $2 and ((${isCurrent}) is not true or tests < $4)`,
+    values: [key.organization_id, key.id, now, max],
+  });
+  return rowCount === 1;
+}
+
+/** Clears the failures of a webhook that was verified, so that it is not disabled because of earlier ones. */
+export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
+  await client.query({
+    text: `
+  update posthorn.webhook_health
+     set failing_since = null, last_failure_at = null
+   where organization_id = $1 and webhook_id = $2`,
+    values: [key.organization_id, key.id],
+  });
+}
