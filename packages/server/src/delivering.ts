@@ -3,7 +3,7 @@ import { Replays } from './deliveries/replays.js';
 import { DeliveryEngine } from './engine/engine.js';
 import { limits } from './engine/limits.js';
 import { WebhookChanges } from './engine/webhook-changes.js';
-import type { LeasedDelivery } from './events/leased-delivery.js';
+import type { LeasedDelivery } from './events/recording-store.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Outcome, Verdict } from './outcomes/outcome.js';
 import { Database, type DatabaseTarget } from './postgres/database.js';

@@ -7,7 +7,7 @@ import { createPayloadValidator } from './catalogue/payload.js';
 import { consoleLinks, type PortalLogo, publicUrlOf } from './console/console.js';
 import { consoleBuild, findConsoleFiles } from './console/console-files.js';
 import type { DeliveryParts } from './delivering.js';
-import type { ReadEvents } from './events/event-page-store.js';
+import type { EventReads } from './events/event-store.js';
 import { createEventChecker } from './events/new-event.js';
 import { Recorder } from './events/recorder.js';
 import type { RecordedBatch } from './events/recording-store.js';
@@ -29,7 +29,7 @@ export interface ListenerParts {
   logger: Logger;
   now: () => number;
   database: Database;
-  readEvents: ReadEvents;
+  eventReads: EventReads;
   catalogue: Catalogue;
   logo: PortalLogo | undefined;
   policy: AddressPolicy;
@@ -97,7 +97,7 @@ export class Listeners {
       policy,
       version,
       recorded: this.#parts.recorded,
-      readEvents: this.#parts.readEvents,
+      eventReads: this.#parts.eventReads,
       rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
       deliveryRules: { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
       retentionMs,

@@ -13,8 +13,8 @@ import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { deliveryListRoutes } from './deliveries/list-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
 import { earliestReadableMs } from './events/event.js';
-import type { ReadEvents } from './events/event-page-store.js';
 import { eventRoutes } from './events/event-routes.js';
+import type { EventReads } from './events/event-store.js';
 import { eventTailRoute } from './events/tail-routes.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Database } from './postgres/database.js';
@@ -47,7 +47,7 @@ export interface PublicApiOptions {
   version: string;
   database: Database;
   /** Reads events from the primary, or from a replica that is up to date. */
-  readEvents: ReadEvents;
+  eventReads: EventReads;
   tokens: TokenDirectory;
   catalogue: Catalogue;
   policy: AddressPolicy;
@@ -112,7 +112,7 @@ function elsewhere(method: string, path: string): string | undefined {
 
 /** Creates the public listener: API, console and reference. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
+  const { catalogue, control, database, now, eventReads, tokens, webhooksMax } = options;
   const earliestMs = () => earliestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
@@ -148,9 +148,9 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  eventRoutes(app, database, earliestMs, readEvents);
+  eventRoutes(app, database, earliestMs, eventReads);
   eventTailRoute(app, {
-    readEvents,
+    eventReads,
     database,
     now,
     earliestMs,

@@ -5,7 +5,7 @@ import { writeCell } from './cells/relocation-store.js';
 import { consoleLinks, loadPortalLogo } from './console/console.js';
 import { openDelivery } from './delivering.js';
 import { openEmbedded } from './embedded/embedded.js';
-import type { ReadEvents } from './events/event-page-store.js';
+import type { EventReads } from './events/event-store.js';
 import { Listeners, type ListenerUrls } from './listeners.js';
 import { Maintenance } from './operations/maintenance.js';
 import { Metrics } from './operations/metrics.js';
@@ -81,7 +81,7 @@ export async function startService(
     }
     const metrics = new Metrics(member);
     watchStore(metrics, database);
-    const readEvents = openEventReads(config, database, {
+    const eventReads = openEventReads(config, database, {
       logger,
       metrics,
       closers,
@@ -138,7 +138,7 @@ export async function startService(
       isReady: startup.isReady,
       hasStarted: startup.hasStarted,
       stopping: stopping.signal,
-      readEvents,
+      eventReads,
     });
     closers.push(() => listeners.close());
     const urls = await listeners.open();
@@ -204,7 +204,7 @@ function refusePooler({ directDatabaseUrl, roles }: Config, database: Database):
 }
 
 /** Returns how events are read: from the database, or from a replica if there is one and it is up to date. */
-function openEventReads(config: Config, primary: Database, parts: ReplicaParts): ReadEvents {
+function openEventReads(config: Config, primary: Database, parts: ReplicaParts): EventReads {
   const { logger, metrics, closers, processes } = parts;
   const { readDatabaseUrl: connectionString } = config;
   if (connectionString === undefined) return (work) => work(primary);

@@ -52,7 +52,7 @@ const rules = new RegExp(
     'catalogue/(catalogue|payload|unknown-type)',
     'cells/relocation',
     'engine/(health|lane|limits|policy)',
-    'events/(envelope|event|new-event|payload-text|trace)',
+    'events/(event|new-event|payload-text|trace)',
     'lifecycles/(lifecycle|lifecycle-sample|lifecycles|resource|resource-input|resource-schema|resource-types)',
     'sending/request',
     'stats/(delivery-counts|latency|stats)',

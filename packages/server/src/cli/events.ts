@@ -18,9 +18,14 @@ import {
   timeColumn,
   untilStopped,
 } from 'posthorn';
-import { earliestReadableMs, eventJson, type StoredEvent } from '../events/event.js';
-import { endOfStream, readEventPage } from '../events/event-page-store.js';
-import { type EventFilter, readEvent, readNewestEventIds } from '../events/event-store.js';
+import { earliestReadableMs, eventJson } from '../events/event.js';
+import {
+  type EventFilter,
+  endOfStream,
+  readEvent,
+  readEventPage,
+  readNewestEventIds,
+} from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
 import type { Config } from '../settings/config.js';
 import type { Order, Position } from '../values/cursor.js';
@@ -48,7 +53,7 @@ export const eventsListCommand: OperatorCommand = {
         hasMore = page.hasMore;
         if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
         // The table does not show the payloads, and those of many pages would not fit into memory.
-        else rows.push(...page.rows.map(({ payload: _, ...event }) => event));
+        else rows.push(...page.rows.map((json) => ({ ...JSON.parse(json), payload: undefined })));
       }
     });
     if (options.json) return;
@@ -91,7 +96,7 @@ export const eventsGetCommand: OperatorCommand = {
         `No event ${id} in ${organization_id}. Check both IDs. Events are kept for ` +
           `${durationText(config.eventRetentionMs)}.`,
       );
-    terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
+    terminal.line(options.json ? oneLine(eventJson(event)) : indentedJson(eventJson(event)));
   },
 };
 
@@ -122,7 +127,7 @@ export const eventsTailCommand: OperatorCommand = {
           const page = await readEventPage(database, filter, 'asc', position, 100);
           position = page.next ?? position;
           for (const event of page.rows)
-            terminal.line(options.json ? oneLine(event) : tailLine(lineOf(event), terminal));
+            terminal.line(options.json ? oneLine(event) : tailLine(JSON.parse(event), terminal));
           if (!page.hasMore) await delay(pollMs, undefined, { signal }).catch(() => undefined);
         }
       }),
@@ -142,28 +147,17 @@ function filterOf(options: Options, { eventRetentionMs }: Config): EventFilter {
   };
 }
 
-function oneLine(event: StoredEvent): string {
-  return eventJson(event).replace(/[\r\n]+/g, ' ');
+function oneLine(json: string): string {
+  return json.replace(/[\r\n]+/g, ' ');
 }
 
-type Listed = Omit<StoredEvent, 'payload'>;
+type Listed = Parameters<typeof tailLine>[0];
 
 const columns: readonly Column<Listed>[] = [
   timeColumn('time', ({ created_at }) => created_at),
   { title: 'type', of: ({ type }) => type },
-  { title: 'subject', of: ({ subject_id }) => subject_id, spare: 1 },
-  { title: 'actor', of: ({ actor_id }) => actor_id, spare: 2 },
+  { title: 'subject', of: ({ subject }) => subject.id, spare: 1 },
+  { title: 'actor', of: ({ actor }) => actor.id, spare: 2 },
   { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 3 },
   { title: 'id', of: ({ id }) => id },
 ];
-
-function lineOf({ id, type, workspace_id, created_at, subject_id, actor_id }: StoredEvent) {
-  return {
-    id,
-    type,
-    workspace_id,
-    created_at: created_at.toISOString(),
-    subject: { type: '', id: subject_id },
-    actor: { type: '', id: actor_id },
-  };
-}

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { envelopeText } from '../events/envelope.js';
-import type { StoredEvent } from '../events/event.js';
+import { envelopeText, type StoredEvent } from '../events/event.js';
 import { readEvent } from '../events/event-store.js';
 import { evidenceUrl } from '../outcomes/evidence.js';
 import type { Queryable } from '../postgres/database.js';

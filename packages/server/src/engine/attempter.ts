@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { envelopeText } from '../events/envelope.js';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
+import { envelopeText } from '../events/event.js';
+import type { LeasedDelivery } from '../events/recording-store.js';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../outcomes/outcome.js';
 import { attempt, type Sender, type Target } from '../sending/attempt.js';
 import type { Message } from '../sending/request.js';

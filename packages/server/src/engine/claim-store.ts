@@ -1,5 +1,4 @@
-import type { LeasedDelivery, OpenGroup } from '../events/leased-delivery.js';
-import type { Room } from '../events/room.js';
+import type { LeasedDelivery, OpenGroup, Room } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
 
 export interface ClaimBounds {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
+import type { LeasedDelivery } from '../events/recording-store.js';
 import { type Database, databaseLimits } from '../postgres/database.js';
 import { levelFor } from '../signals/reported.js';
 import { claim } from './claim-store.js';

@@ -1,7 +1,5 @@
 import type { Logger } from 'pino';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
-import type { RecordedBatch } from '../events/recording-store.js';
-import { noRoom, type Room } from '../events/room.js';
+import { type LeasedDelivery, noRoom, type RecordedBatch, type Room } from '../events/recording-store.js';
 import type { Database, DatabaseTarget } from '../postgres/database.js';
 import { NotificationListener } from '../postgres/notifications.js';
 import { Repeating } from '../signals/repeating.js';

@@ -1,6 +1,5 @@
 import Denque from 'denque';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
-import type { Room } from '../events/room.js';
+import type { LeasedDelivery, Room } from '../events/recording-store.js';
 import { limits } from './limits.js';
 import {
   type Allowance,

@@ -1,6 +1,4 @@
-import type { LeasedDelivery } from '../events/leased-delivery.js';
-import type { Matched } from '../events/recording-store.js';
-import type { Room } from '../events/room.js';
+import type { LeasedDelivery, Matched, Room } from '../events/recording-store.js';
 import type { Claimed } from './claim-store.js';
 import { bytesOf, type Hold, Lane, type Occupancy, roomToClaim, roomToRecord } from './lane.js';
 import { limits } from './limits.js';

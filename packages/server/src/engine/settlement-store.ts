@@ -1,4 +1,4 @@
-import type { LeasedDelivery, OpenGroup } from '../events/leased-delivery.js';
+import type { LeasedDelivery, OpenGroup } from '../events/recording-store.js';
 import { evidenceOf } from '../outcomes/evidence.js';
 import type { Outcome, Verdict } from '../outcomes/outcome.js';
 import { arrayText } from '../postgres/array-text.js';

@@ -1,7 +1,11 @@
 import type { Logger } from 'pino';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
-import { batchOf, type RecordedBatch, recordBatch } from '../events/recording-store.js';
-import type { Room } from '../events/room.js';
+import {
+  batchOf,
+  type LeasedDelivery,
+  type RecordedBatch,
+  type Room,
+  recordBatch,
+} from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { isTooSlow, isTransient } from '../postgres/database-errors.js';
 import { levelFor } from '../signals/reported.js';

@@ -17,8 +17,7 @@ import {
 } from '../web/schemas.js';
 import { tenancyOf } from '../web/tenancy.js';
 import { eventJson } from './event.js';
-import { type ReadEvents, readEventTextPage } from './event-page-store.js';
-import { type EventFilter, readEvent } from './event-store.js';
+import { type EventFilter, type EventReads, readEvent, readEventPage } from './event-store.js';
 
 const pageSize = 25;
 
@@ -38,7 +37,7 @@ export function eventRoutes(
   app: FastifyInstance,
   database: Database,
   earliestMs: () => number,
-  readEvents: ReadEvents,
+  reads: EventReads,
 ): void {
   app.get<{ Querystring: EventQuery }>(
     '/v1/events',
@@ -59,13 +58,13 @@ export function eventRoutes(
       const { query } = request;
       const tenancy = tenancyOf(request.token, query);
       const binding = bindingFor(query, request);
-      const page = await readEventTextPage(
+      const page = await readEventPage(
         database,
         filterOf(query, tenancy.workspace_id),
         query.order ?? 'desc',
         positionOf(query.cursor, binding),
         query.limit ?? pageSize,
-        readEvents,
+        { reads },
       );
       return sendPage(reply, page.rows, page, binding);
     },
@@ -106,7 +105,7 @@ export function eventRoutes(
       const event =
         createdMs === undefined
           ? undefined
-          : await readEvents((source) => readEvent(source, { ...key, createdMs }));
+          : await reads((source) => readEvent(source, { ...key, createdMs }));
       if (!event)
         throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
       const body = `{"data":${eventJson(event)}}`;

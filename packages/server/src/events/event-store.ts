@@ -1,7 +1,7 @@
-import type { Queryable } from '../postgres/database.js';
-import { type PageFilter, pageStatement } from '../postgres/keyset.js';
+import type { Database, Queryable } from '../postgres/database.js';
+import { type Page, type PageFilter, pageBy, pageStatement } from '../postgres/keyset.js';
 import type { Order, Position } from '../values/cursor.js';
-import type { StoredEvent } from './event.js';
+import { eventJsonPosition, type StoredEvent } from './event.js';
 
 const eventTable = {
   name: 'events',
@@ -14,45 +14,73 @@ export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 
 /** A page ends with the event that reaches this size, so that pages that clients read slowly take little memory. */
 const pageBytesMax = 8 * 1024 * 1024;
+/** Sorts after every event of its millisecond. */
+const endOfMillisecond = '~';
+/** JSON cannot contain this character, so it can separate events. */
+const recordSeparator = '\x1e';
 
-/** Events that were found for a page. If they are too large for one page, `events` has only the first few. */
-export interface FoundEvents<Event> {
-  events: readonly Event[];
-  found: number;
+/** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
+export type EventReads = <T>(work: (source: Queryable) => Promise<T>) => Promise<T>;
+
+interface PageSource {
+  reads?: EventReads;
+  readHorizon?: () => Promise<number>;
+  /** The page ends with the event that reaches this size. */
+  bytesMax?: number;
 }
 
-/** Reads one page in the order of (`created_at`, `id`), starting after `after`. */
-export async function readEvents(
-  database: Queryable,
+/**
+ * Reads one page in the order of (`created_at`, `id`), starting after `after`, each event as its `eventJson`. An
+ * ascending page ends at the horizon: an event that commits late appears after it, so no reader misses it. The primary
+ * knows the horizon, because recording transactions hold their locks there. The horizon is read first: everything before
+ * it is committed by then, so a replica that is read afterwards has all of that.
+ */
+export async function readEventPage(
+  database: Database,
   filter: EventFilter,
   order: Order,
   after: Position | undefined,
   limit: number,
-  bytesMax = pageBytesMax,
-): Promise<FoundEvents<StoredEvent>> {
-  const statement = eventPageStatement(filter, order, after, limit, bytesMax);
-  const { rows } = await database.query<StoredEvent & { fits: boolean }>(statement);
-  const events = rows.filter(({ fits }) => fits).map(({ fits: _, ...event }) => event);
-  return { events, found: rows.length };
+  { reads = (work) => work(database), readHorizon, bytesMax }: PageSource = {},
+): Promise<Page<string>> {
+  const read = async (part: EventFilter) => {
+    const statement = eventPageStatement(part, order, after, limit + 1, bytesMax);
+    const { rows } = await reads((source) =>
+      source.query<{ texts: string | null; found: number }>(statement),
+    );
+    const { texts, found } = rows[0]!;
+    return pageBy(eventJsonPosition, texts?.split(recordSeparator) ?? [], limit, found);
+  };
+  if (order === 'desc') return read(filter);
+  const horizonMs = await (readHorizon?.() ?? readHorizonMs(database, filter.organization_id));
+  const toMs = Math.min(filter.toMs ?? horizonMs - 1, horizonMs - 1);
+  const page = await read({ ...filter, toMs });
+  // Cursors cannot hold negative times. Before 1970 there are no events anyway.
+  const end = { atMs: Math.max(toMs, 0), id: endOfMillisecond };
+  return page.hasMore ? page : { ...page, next: later(after, end) };
 }
 
+/**
+ * Returns the later position. The horizon can move back briefly when a transaction takes its lock late, but a reader
+ * must not.
+ */
+function later(a: Position | undefined, b: Position): Position {
+  if (!a) return b;
+  return a.atMs > b.atMs || (a.atMs === b.atMs && a.id > b.id) ? a : b;
+}
+
+/** Returns the current end of the stream. A reader that starts here sees every event that commits later. */
+export async function endOfStream(database: Database, organizationId: string): Promise<Position> {
+  return { atMs: (await readHorizonMs(database, organizationId)) - 1, id: endOfMillisecond };
+}
+
+/**
+ * Returns the statement for a page of events, of which the first always fits. Lets PostgreSQL build the JSON of a whole
+ * page and return it as one value. Parsing a row of ten columns and serializing it as JSON takes this process 10 µs.
+ * This way it takes 3 µs, plus about 6 µs in the database, which has many processes, whereas this process has only one
+ * thread.
+ */
 export function eventPageStatement(
-  filter: EventFilter,
-  order: Order,
-  after: Position | undefined,
-  limit: number,
-  bytesMax = pageBytesMax,
-) {
-  const page = sizedPageStatement(filter, order, after, limit, bytesMax);
-  const text = `
-  select id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
-         case when fits then payload end as payload, created_at, fits
-    from (${page.text}) page`;
-  return { ...page, text };
-}
-
-/** Returns the statement for a page whose rows show whether they fit into it. The first one always does. */
-function sizedPageStatement(
   filter: EventFilter,
   order: Order,
   after: Position | undefined,
@@ -62,50 +90,17 @@ function sizedPageStatement(
   const page = pageStatement(eventTable, filter, order, after, limit);
   const values = [...page.values, bytesMax];
   const text = `
-  select *, sum(bytes) over (rows unbounded preceding) - bytes < $${values.length} as fits
-    from (${page.text}) found`;
-  return { ...page, text, values };
-}
-
-/** Reads the page that `readEvents` reads, but returns each event as text, equal to its `eventJson`. */
-export async function readEventTexts(
-  database: Queryable,
-  filter: EventFilter,
-  order: Order,
-  after: Position | undefined,
-  limit: number,
-): Promise<FoundEvents<string>> {
-  const statement = eventTextStatement(filter, order, after, limit);
-  const { rows } = await database.query<{ texts: string | null; found: number }>(statement);
-  return { events: rows[0]?.texts?.split(recordSeparator) ?? [], found: rows[0]?.found ?? 0 };
-}
-
-/** JSON cannot contain this character, so it can separate events. */
-const recordSeparator = '\x1e';
-
-/**
- * Lets PostgreSQL build the JSON of a whole page and return it as one value. Parsing a row of ten columns and
- * serializing it as JSON takes this process 10 µs. This way it takes 3 µs, plus about 6 µs in the database, which has
- * many processes, whereas this process has only one thread.
- */
-export function eventTextStatement(
-  filter: EventFilter,
-  order: Order,
-  after: Position | undefined,
-  limit: number,
-) {
-  const page = sizedPageStatement(filter, order, after, limit);
-  const text = `
   select string_agg(row_to_json(event)::text, chr(${recordSeparator.charCodeAt(0)})) filter (where fits) as texts,
          count(*)::int as found
-    from (${page.text}) page
+    from (select *, sum(bytes) over (rows unbounded preceding) - bytes < $${values.length} as fits
+            from (${page.text}) found) page
    cross join lateral (
          select id, type, organization_id, workspace_id,
                 (select a from (select actor_type as type, actor_id as id) a) as actor,
                 (select s from (select subject_type as type, subject_id as id) s) as subject,
                 payload,
                 to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at) event`;
-  return { ...page, name: `${page.name} as text`, text };
+  return { name: page.name, text, values };
 }
 
 /** Reads one event of this organization (and workspace, if given), if it is within its retention period. */

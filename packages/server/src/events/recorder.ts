@@ -12,9 +12,9 @@ import {
   type NewBatch,
   type RecordedBatch,
   type RecordedEvent,
+  type Room,
   recordBatch,
 } from './recording-store.js';
-import type { Room } from './room.js';
 
 interface Waiting {
   batch: NewBatch;

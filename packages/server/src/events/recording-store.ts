@@ -1,10 +1,68 @@
 import { arrayText } from '../postgres/array-text.js';
 import type { Queryable } from '../postgres/database.js';
 import { jsonArray } from '../postgres/json-array.js';
-import { idTimeMs } from '../values/identifier.js';
+import { idTimeMs, type Reference } from '../values/identifier.js';
 import type { NewEvent } from './event.js';
-import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
-import { noRoom, type Room, roomValues } from './room.js';
+
+/**
+ * Deliveries that share one row until each of them is settled and gets its own: a hand-off, or a claimed row of the
+ * backlog.
+ */
+export interface OpenGroup {
+  /** What all IDs of the recording share after their prefix. */
+  head: string;
+  /** The rest of its key in the backlog; undefined for a hand-off. */
+  backlogKey: { organization_id: string; webhook_id: string; created_at: Date; first: number } | undefined;
+  /** How many deliveries are not settled yet. */
+  open: number;
+}
+
+/** A delivery in a node's memory, with everything needed to attempt it. */
+export interface LeasedDelivery {
+  organization_id: string;
+  webhook_id: string;
+  delivery_created_at: Date;
+  delivery_id: string;
+  /** Attempts made so far. */
+  attempts: number;
+  event_id: string;
+  type: string;
+  event_created_at: Date;
+  workspace_id: string | null;
+  actor: Reference;
+  subject: Reference;
+  /** Null if retention deleted the event while the delivery was waiting. */
+  payload: string | null;
+  /** The trace of the recording, if this node recorded the event and tracing is on. It is not stored. */
+  traceparent?: string | undefined;
+  /**
+   * When the delivery's row was due, or undefined if the delivery has no row of its own yet. This time identifies the
+   * lease: it changes whenever the delivery goes back to waiting, and never while the delivery is leased.
+   */
+  due_at?: Date | undefined;
+  /** Undefined if the delivery has its own row. */
+  group: OpenGroup | undefined;
+}
+
+/** How many deliveries a node has room for. Recordings and claims send this to the database. */
+export interface Room {
+  /** Null if nothing can be leased to this process. */
+  node: number | null;
+  /** Webhooks whose room differs from `each`. */
+  webhooks: ReadonlyMap<string, number>;
+  /** For every other webhook. */
+  each: number;
+  /** For all webhooks together. */
+  total: number;
+}
+
+export const noRoom: Room = { node: null, webhooks: new Map(), each: 0, total: 0 };
+
+/** Returns the room as the last arguments of `posthorn.record`. */
+export function roomValues({ node, webhooks, each, total }: Room): unknown[] {
+  if (webhooks.size === 0) return [node, null, null, each, total];
+  return [node, [...webhooks.keys()], [...webhooks.values()], each, total];
+}
 
 export interface RecordedEvent {
   id: string;

@@ -10,14 +10,12 @@ import type { Notifier } from '../signals/notifier.js';
 import { Semaphore } from '../signals/semaphore.js';
 import type { Position } from '../values/cursor.js';
 import { idTimeMs, newId } from '../values/identifier.js';
-import type { InputFault } from '../values/problem.js';
+import { type InputFault, Problem } from '../values/problem.js';
 import { eventFilters } from '../web/schemas.js';
 import { tenancyOf } from '../web/tenancy.js';
 import type { UnsentBytes } from '../web/unsent-bytes.js';
-import { eventJson, type StoredEvent } from './event.js';
-import { endOfStream, type ReadEvents, readEventPage } from './event-page-store.js';
-import { readHorizonMs } from './event-store.js';
-import { OpenTails } from './open-tails.js';
+import { eventJsonPosition } from './event.js';
+import { type EventReads, endOfStream, readEventPage, readHorizonMs } from './event-store.js';
 
 const TailQuery = Type.Object(eventFilters, { additionalProperties: false });
 type TailQuery = Static<typeof TailQuery>;
@@ -28,10 +26,12 @@ const batchSize = 100;
 /** While its client does not read, a tail keeps a page in memory. */
 const batchBytesMax = 256 * 1024;
 const horizonsMax = 1_000;
+const tailsPerTokenMax = 20;
+const tailsPerOrganizationMax = 100;
 
 export interface TailOptions {
   database: Database;
-  readEvents: ReadEvents;
+  eventReads: EventReads;
   now: () => number;
   /** Returns the earliest time from which events can still be read. */
   earliestMs: () => number;
@@ -150,7 +150,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       const page = await reads.runUnlessAborted(organization, signal, async () => {
         if (!(await options.isStillAllowed(request))) return undefined;
         return readEventPage(options.database, filter, 'asc', position, batchSize, {
-          run: options.readEvents,
+          reads: options.eventReads,
           readHorizon: () => horizonOf(organization).call(),
           bytesMax: batchBytesMax,
         });
@@ -179,8 +179,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
   }
 }
 
-function sizeOf(events: readonly StoredEvent[]): number {
-  return events.reduce((sum, { payload }) => sum + payload.length, 0);
+function sizeOf(events: readonly string[]): number {
+  return events.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Resolves when the system has accepted everything that the stream has sent to the response, or when aborted. */
@@ -212,6 +212,37 @@ function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
 }
 
 /** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the field. */
-function message(event: StoredEvent): string {
-  return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
+function message(event: string): string {
+  return `id: ${eventJsonPosition(event).id}\ndata: ${event.replace(/[\r\n]+/g, ' ')}\n\n`;
+}
+
+/** The tails that are open in this process, limited for each token and each organization. */
+class OpenTails {
+  /** By the ID of a token or an organization. */
+  readonly #counts = new Map<string, number>();
+
+  /** Counts a tail until the returned function is called. Throws a problem if there are too many. */
+  add({ id, organization_id }: { id: string; organization_id: string }): () => void {
+    this.#check(id, tailsPerTokenMax, 'A token');
+    this.#check(organization_id, tailsPerOrganizationMax, 'An organization');
+    for (const one of [id, organization_id]) this.#counts.set(one, this.#countOf(one) + 1);
+    return () => {
+      for (const one of [id, organization_id]) {
+        const left = this.#countOf(one) - 1;
+        if (left > 0) this.#counts.set(one, left);
+        else this.#counts.delete(one);
+      }
+    };
+  }
+
+  #check(id: string, max: number, owner: string): void {
+    if (this.#countOf(id) < max) return;
+    throw new Problem('rate_limited', `${owner} can have at most ${max} open tails per node.`, {
+      headers: { 'Retry-After': '15' },
+    });
+  }
+
+  #countOf(id: string): number {
+    return this.#counts.get(id) ?? 0;
+  }
 }

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RecordedBatch } from '../events/recording-store.js';
-import type { Room } from '../events/room.js';
+import type { RecordedBatch, Room } from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { isCanceled, isLockTimeout, isUnreachable } from '../postgres/database-errors.js';
 import { Semaphore } from '../signals/semaphore.js';

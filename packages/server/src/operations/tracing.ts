@@ -9,7 +9,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
+import type { LeasedDelivery } from '../events/recording-store.js';
 import { parseTraceparent, type TraceSpan } from '../events/trace.js';
 import { isDelivered, type Outcome, type Withheld } from '../outcomes/outcome.js';
 import { ConfigError, version } from '../settings/config.js';

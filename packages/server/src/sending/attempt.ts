@@ -1,5 +1,5 @@
 import { type SigningKey, sign } from '@posthorn/receiver';
-import type { LeasedDelivery } from '../events/leased-delivery.js';
+import type { LeasedDelivery } from '../events/recording-store.js';
 import type { TraceSpan } from '../events/trace.js';
 import type { Outcome, Withheld } from '../outcomes/outcome.js';
 import { addEventHeaders, type Message } from './request.js';

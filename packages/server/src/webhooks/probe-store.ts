@@ -1,6 +1,5 @@
 import { mayStartWork, requireHere } from '../cells/relocation-store.js';
-import { batchOf, type RecordedBatch, recordBatch } from '../events/recording-store.js';
-import type { Room } from '../events/room.js';
+import { batchOf, type RecordedBatch, type Room, recordBatch } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
 import {
   reverifyAfterMs,

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { envelopeText, verificationText } from '../events/envelope.js';
-import type { RecordedBatch } from '../events/recording-store.js';
-import type { Room } from '../events/room.js';
+import { envelopeText, verificationText } from '../events/event.js';
+import type { RecordedBatch, Room } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import { evidenceOf, keptHeaders } from '../outcomes/evidence.js';
 import { isDelivered, type Outcome } from '../outcomes/outcome.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Platform, Posthorn, Producer } from '../../../client/src/index.js';
 import { newTokenText } from '../../src/access/token.js';
 import { readCell } from '../../src/cells/relocation-store.js';
-import { noRoom } from '../../src/events/room.js';
+import { noRoom } from '../../src/events/recording-store.js';
 import { ConfigError } from '../../src/settings/config.js';
 import { settleVerification } from '../../src/webhooks/probe-store.js';
 import { readWebhook } from '../../src/webhooks/webhook-store.js';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { registerNode } from '../../src/cells/node-store.js';
 import type { Claimed } from '../../src/engine/claim-store.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import { recordBatch } from '../../src/events/recording-store.js';
+import { type LeasedDelivery, recordBatch } from '../../src/events/recording-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { changeWebhook } from '../../src/webhooks/webhook-store.js';
 import { batch, event } from '../support/client.js';

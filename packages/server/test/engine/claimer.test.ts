@@ -4,8 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Claimer, type ClaimerOptions } from '../../src/engine/claimer.js';
 import { Lanes, type Turn } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import { recordBatch } from '../../src/events/recording-store.js';
+import { type LeasedDelivery, recordBatch } from '../../src/events/recording-store.js';
 import type { Database, Statement } from '../../src/postgres/database.js';
 import { batch } from '../support/client.js';
 import {

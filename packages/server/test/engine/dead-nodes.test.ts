@@ -13,8 +13,7 @@ import {
   retireNodes,
 } from '../../src/cells/node-store.js';
 import { NodeLease } from '../../src/engine/lease.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import { recordBatch } from '../../src/events/recording-store.js';
+import { type LeasedDelivery, recordBatch } from '../../src/events/recording-store.js';
 import { readStoreFigures } from '../../src/operations/figure-store.js';
 import { readOverview } from '../../src/operations/overview-store.js';
 import type { Database, Queryable, Statement } from '../../src/postgres/database.js';

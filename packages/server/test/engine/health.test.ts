@@ -5,7 +5,7 @@ import { type Began, type HealthReport, HealthReports } from '../../src/engine/h
 import { limits } from '../../src/engine/limits.js';
 import { type FailingWebhook, settle } from '../../src/engine/settlement-store.js';
 import { Settler, type Written } from '../../src/engine/settler.js';
-import { noRoom } from '../../src/events/room.js';
+import { noRoom } from '../../src/events/recording-store.js';
 import type { Outcome } from '../../src/outcomes/outcome.js';
 import { Database, type Queryable, type Statement } from '../../src/postgres/database.js';
 import { dayMs } from '../../src/values/duration.js';

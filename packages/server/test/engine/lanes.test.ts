@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { bytesOf } from '../../src/engine/lane.js';
 import { Lanes, type Turn } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import type { Room } from '../../src/events/room.js';
+import type { LeasedDelivery, Room } from '../../src/events/recording-store.js';
 import { setLimits } from '../support/limits.js';
 
 const mib = 1024 * 1024;

@@ -9,7 +9,7 @@ import { createCatalogue } from '../../src/catalogue/catalogue.js';
 import { createPayloadValidator } from '../../src/catalogue/payload.js';
 import { createEventChecker } from '../../src/events/new-event.js';
 import { Recorder } from '../../src/events/recorder.js';
-import { noRoom } from '../../src/events/room.js';
+import { noRoom } from '../../src/events/recording-store.js';
 import { Metrics } from '../../src/operations/metrics.js';
 import { createPlatformApi } from '../../src/platform-api.js';
 import type { Database } from '../../src/postgres/database.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Recorder } from '../../src/events/recorder.js';
-import { noRoom } from '../../src/events/room.js';
+import { noRoom } from '../../src/events/recording-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { batch, event } from '../support/client.js';
 import { endSharedService } from '../support/service.js';

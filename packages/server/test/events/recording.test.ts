@@ -2,7 +2,6 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { registerNode } from '../../src/cells/node-store.js';
 import type { NewEvent, StoredEvent } from '../../src/events/event.js';
-import { readEvents } from '../../src/events/event-store.js';
 import { recordBatch, recordEvents } from '../../src/events/recording-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { idTimeMs } from '../../src/values/identifier.js';
@@ -35,9 +34,15 @@ const newEvent = (fields: Partial<NewEvent> = {}) =>
   event({ organization_id: organization, ...fields }) as unknown as NewEvent;
 
 async function stored(organizationId = organization): Promise<readonly StoredEvent[]> {
-  return (
-    await readEvents(database, { organization_id: organizationId, fromMs: 0 }, 'asc', undefined, 10_000)
-  ).events;
+  const { rows } = await database.query<StoredEvent>({
+    text: `
+  select id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id, payload, created_at
+    from posthorn.events
+   where organization_id = $1
+   order by created_at, id`,
+    values: [organizationId],
+  });
+  return rows;
 }
 
 async function storedIds(organizationId = organization): Promise<string[]> {

@@ -6,8 +6,7 @@ import { Posthorn, Producer } from '../../../client/src/index.js';
 import { verifyChain } from '../../src/audit/chain-store.js';
 import { operatorOrigin } from '../../src/audit/operator.js';
 import { readRelocation, writeCell } from '../../src/cells/relocation-store.js';
-import { batchOf, recordBatch } from '../../src/events/recording-store.js';
-import { noRoom } from '../../src/events/room.js';
+import { batchOf, noRoom, recordBatch } from '../../src/events/recording-store.js';
 import type { Reencrypt } from '../../src/moving/arrival-store.js';
 import {
   moveOrganization,

@@ -1,8 +1,7 @@
 import { Lane } from '../../src/engine/lane.js';
 import type { Turn } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import type { Room } from '../../src/events/room.js';
+import type { LeasedDelivery, Room } from '../../src/events/recording-store.js';
 import type { Scheduler } from './node.js';
 
 /** One queue for all webhooks, first in, first out, with `slots` requests in flight: no turns, no windows, no pace. */

@@ -1,5 +1,5 @@
 import { limits } from '../../src/engine/limits.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
+import type { LeasedDelivery } from '../../src/events/recording-store.js';
 import { isDelivered, type Outcome } from '../../src/outcomes/outcome.js';
 import type { SimulatedWebhook, StoredDelivery } from './store.js';
 

@@ -1,7 +1,6 @@
 import type { Lanes, Turn } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import { noRoom } from '../../src/events/room.js';
+import { type LeasedDelivery, noRoom } from '../../src/events/recording-store.js';
 import { isDelivered, type judge, type Outcome } from '../../src/outcomes/outcome.js';
 import type { Checker } from './checker.js';
 import type { VirtualClock } from './clock.js';

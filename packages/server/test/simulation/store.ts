@@ -1,8 +1,6 @@
 import Denque from 'denque';
 import type { Claimed } from '../../src/engine/claim-store.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import type { Matched } from '../../src/events/recording-store.js';
-import type { Room } from '../../src/events/room.js';
+import type { LeasedDelivery, Matched, Room } from '../../src/events/recording-store.js';
 import type { Verdict } from '../../src/outcomes/outcome.js';
 import { Timeline } from './timeline.js';
 

@@ -2,9 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { registerNode, releaseLeases, retireNodes } from '../../src/cells/node-store.js';
 import { type ClaimBounds, type Claimed, claim } from '../../src/engine/claim-store.js';
 import { countSettled, type Settlement, settle } from '../../src/engine/settlement-store.js';
-import type { LeasedDelivery } from '../../src/events/leased-delivery.js';
-import { type RecordedBatch, recordBatch } from '../../src/events/recording-store.js';
-import type { Room } from '../../src/events/room.js';
+import {
+  type LeasedDelivery,
+  type RecordedBatch,
+  type Room,
+  recordBatch,
+} from '../../src/events/recording-store.js';
 import type { Queryable } from '../../src/postgres/database.js';
 import { afterFile } from './cleanup.js';
 import { batch, event } from './client.js';

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { eventJson } from '../../src/events/event.js';
 import { eventTailRoute, type TailOptions } from '../../src/events/tail-routes.js';
 import { Notifier } from '../../src/signals/notifier.js';
 import { limitUnsentBytes, UnsentBytes } from '../../src/web/unsent-bytes.js';
@@ -23,8 +24,8 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
     if (name === 'event horizon') return { rows: [{ horizon: new Date(1_000) }] };
     return new Promise((resolve) => {
       const finish = (payloadLength?: number) => {
-        const rows = payloadLength === undefined ? [] : [eventOf(String(values[0]), payloadLength)];
-        resolve({ rows });
+        const texts = payloadLength === undefined ? null : eventOf(String(values[0]), payloadLength);
+        resolve({ rows: [{ texts, found: texts === null ? 0 : 1 }] });
       };
       reads.push({ organization: String(values[0]), values, finish });
       arrivals.emit('read');
@@ -42,7 +43,7 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
   app.get('/large', (_request, reply) => reply.type('text/plain').send('x'.repeat(1024 * 1024)));
   eventTailRoute(app, {
     database,
-    readEvents: (work) => work(database),
+    eventReads: (work) => work(database),
     now: () => 0,
     earliestMs: () => 0,
     recorded: new Notifier(),
@@ -75,11 +76,11 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
   return { app, url, reads, nextRead, openTail };
 }
 
-function eventOf(organization: string, payloadLength: number) {
-  return {
+function eventOf(organization: string, payloadLength: number): string {
+  return eventJson({
     ...{ id: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', type: 'invoice.paid' },
     ...{ organization_id: organization, workspace_id: null, actor_type: 'user', actor_id: 'USR-ada' },
     ...{ subject_type: 'invoice', subject_id: 'INV-1', payload: `"${'x'.repeat(payloadLength)}"` },
-    ...{ created_at: new Date(0), fits: true },
-  };
+    created_at: new Date(0),
+  });
 }
