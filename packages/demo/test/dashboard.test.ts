@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createCatalogue } from '../../server/src/catalogue/catalogue.js';
+import { subjectTypeOf } from '../../server/src/catalogue/catalogue.js';
+import { catalogue } from '../../server/test/support/catalogue.js';
 import { dashboard, type Situation } from '../src/dashboard.js';
 import { Figures } from '../src/figures.js';
 import type { Paint } from '../src/line.js';
@@ -22,9 +23,7 @@ const situation: Situation = {
     tokenFile: '.posthorn/demo-token',
   },
   organizationId: 'ORG-demo',
-  eventTypes: createCatalogue()
-    .list()
-    .map(({ type }) => type),
+  eventTypes: catalogue.list().map(({ type }) => type),
   retryScheduleMs: [2_000, 5_000, 10_000, 20_000],
 };
 
@@ -32,15 +31,15 @@ const situation: Situation = {
 function busy(times = 12): Figures {
   const figures = new Figures(behaviors);
   figures.begin(1_000);
-  const types = createCatalogue().list();
+  const types = catalogue.list();
   for (let n = 0; n < types.length * times; n++) {
-    const { type, subject } = types[n % types.length]!;
+    const { type } = types[n % types.length]!;
     figures.eventRecorded(`EVT-${n}`, 1_000 + ((n * 50) % 83_000));
     figures.eventShown({
       ...{ id: `EVT-01M7EXF0268S43TJ0KADST${1_000 + (n % 1_000)}`, type, workspace_id: 'WS-berlin' },
       created_at: '2026-11-15T04:17:25.363Z',
       actor: { type: 'agent', id: 'AGT-01M7EXEZ9SY3P9497FHPC8RTEA' },
-      subject: { type: subject, id: 'LIN-01M7EXEZQARZ6K2CTZHK0BS50K' },
+      subject: { type: subjectTypeOf(type), id: 'LIN-01M7EXEZQARZ6K2CTZHK0BS50K' },
     });
   }
   figures.deliveriesCounted('healthy', { delivered: 12_345, pending: 0, failed: 0 });
@@ -188,7 +187,7 @@ describe('the dashboard', () => {
     const text = frame(160, 40).join('\n');
     expect(text).toMatch(/^service_line\.activated +12 +\S+ +12 +\S+ +12/m);
     expect(text).toMatch(/ by AGT-01M7EXEZ9SY3P9497FHPC8RTEA {2}in WS-berlin {2}EVT-/);
-    for (const { type } of createCatalogue().list()) expect(text).toContain(type);
+    for (const { type } of catalogue.list()) expect(text).toContain(type);
   });
 
   test('uses the available height: first for the tail, then for single types', () => {

@@ -1,4 +1,4 @@
-// Generated from the server's catalogue. To change it, change the catalogue, then run
+// Generated from packages/server/catalogue.json. To change it, change that file, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
 /** The type of `data` in the envelope of an event, by event type. */

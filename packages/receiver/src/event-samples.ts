@@ -1,6 +1,6 @@
 import type { EventData } from './event-data.js';
 
-// Generated from the server's catalogue. To change it, change the catalogue, then run
+// Generated from packages/server/catalogue.json. To change it, change that file, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
 /** A realistic example of `data` for each event type. */

@@ -1,4 +1,5 @@
 export type * from './envelope.js';
+export type { EventData } from './event-data.js';
 export {
   createReceiver,
   type Handlers,

@@ -1,4 +1,9 @@
-export type { AddedEventType, EventOf, EventTypeName, PayloadOf } from './catalogue/catalogue.js';
+export type {
+  EventOf,
+  EventType as AddedEventType,
+  EventTypeName,
+  PayloadOf,
+} from './catalogue/catalogue.js';
 export type { NewEvent, NewEventOf } from './events/event.js';
 export { InvalidEvents, type RecordEventsOptions, recordEvents } from './events/record-events.js';
 export type { RecordedEvent } from './events/recording-store.js';

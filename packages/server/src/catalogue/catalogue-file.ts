@@ -1,15 +1,31 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../settings/config.js';
 import { unstorableFaults } from '../values/storable.js';
-import { type AddedEventType, type Catalogue, CatalogueError, createCatalogue } from './catalogue.js';
-import { createPayloadValidator } from './payload.js';
+import { type Catalogue, CatalogueError, createCatalogue, type EventType } from './catalogue.js';
+import { createPayloadValidator, isObject } from './payload.js';
+
+let builtin: readonly EventType[] | undefined;
+
+/**
+ * Returns the built-in types. Each also has `since` and `actors`, which only docs/event-types.md shows.
+ *
+ * The body of a webhook request contains the payload, but not the subject or the actor. Payloads therefore start with
+ * the `id` of the subject, as in `incident.opened`. The exceptions are `service_line.activated` and
+ * `agent.run.completed`, which do not contain that ID, and `webhook.*`, whose payloads start with `webhook_id`. Most
+ * payloads require no field, because producers record what they know.
+ */
+export function builtinTypes(): readonly EventType[] {
+  builtin ??= parse(readFileSync(new URL('../../catalogue.json', import.meta.url), 'utf8'));
+  return builtin;
+}
 
 /** Returns the built-in catalogue with the types that a file adds. Reports any error in the file in one line. */
 export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
-  if (file === undefined) return createCatalogue();
+  if (file === undefined) return createCatalogue(builtinTypes());
   try {
     const added = parse(await readFile(file, 'utf8'));
-    const catalogue = createCatalogue(added);
+    const catalogue = createCatalogue(builtinTypes(), added);
     const validate = createPayloadValidator(catalogue);
     for (const { type, sample } of added) {
       // Test events send the sample, and its ID becomes part of a header.
@@ -26,7 +42,7 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
   }
 }
 
-function parse(text: string): AddedEventType[] {
+function parse(text: string): EventType[] {
   const value: unknown = JSON.parse(text);
   if (!Array.isArray(value)) throw new CatalogueError('the file is not an array');
   for (const [index, entry] of value.entries()) {
@@ -36,8 +52,4 @@ function parse(text: string): AddedEventType[] {
     if (!complete) throw new CatalogueError(`entry ${index} is not {type, description, schema, sample}`);
   }
   return value;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

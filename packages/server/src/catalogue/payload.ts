@@ -32,22 +32,23 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   });
   addFormats.default(ajv);
 
-  function validatorOf({ type, schema, since }: EventType): ValidateFunction {
-    let validate = compiled.get(type);
-    if (!validate) {
-      try {
-        if (since === 'local') {
-          schemaCheck ??= new Ajv2020();
-          schemaCheck.validateSchema(schema, true);
-          acceptExtensions(schema);
-        }
-        validate = ajv.compile(schema);
-      } catch (error) {
-        throw new CatalogueError(`the schema of ${type} is not valid: ${(error as Error).message}`);
-      }
-      compiled.set(type, validate);
-    }
+  function validatorOf(known: EventType): ValidateFunction {
+    const validate = compiled.get(known.type) ?? compile(known);
+    compiled.set(known.type, validate);
     return validate;
+  }
+
+  function compile({ type, schema }: EventType): ValidateFunction {
+    try {
+      if (!catalogue.isBuiltin(type)) {
+        schemaCheck ??= new Ajv2020();
+        schemaCheck.validateSchema(schema, true);
+        acceptExtensions(schema);
+      }
+      return ajv.compile(schema);
+    } catch (error) {
+      throw new CatalogueError(`the schema of ${type} is not valid: ${(error as Error).message}`);
+    }
   }
 
   /** Makes Ajv ignore the extensions in a schema by registering them: Ajv refuses keywords that it does not know. */
@@ -71,6 +72,6 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
 /** Every payload must be an object, even if the schema of an added type does not say so. */
 const notAnObject = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } };
 
-function isObject(value: unknown): boolean {
+export function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import Type from 'typebox';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import type { PayloadValidator } from '../catalogue/payload.js';
-import { unknownType } from '../catalogue/unknown-type.js';
+import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
+import { isObject, type PayloadValidator } from '../catalogue/payload.js';
 import { type Fault, faultsFromAjv, knownFirst } from '../values/fault.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
@@ -103,8 +102,6 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
   if (catalogue.get(type)) return undefined;
   return { pointer: '/type', code: 'unknown_event_type', detail: unknownType(type, catalogue) };
 }
-
-const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function below(prefix: string, faults: readonly Fault[]): Fault[] {
   return faults.map((fault) => ({ ...fault, pointer: prefix + fault.pointer }));

@@ -1,4 +1,5 @@
-import { type AddedEventType, createCatalogue } from '../catalogue/catalogue.js';
+import { createCatalogue, type EventType } from '../catalogue/catalogue.js';
+import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { createPayloadValidator } from '../catalogue/payload.js';
 import type { Fault } from '../values/fault.js';
 import type { NewEvent } from './event.js';
@@ -21,12 +22,12 @@ export interface RecordEventsOptions {
    * Types beyond the built-in ones, as in the file that `POSTHORN_CATALOGUE` names. Pass the same array in every call,
    * and do not change it: its schemas are compiled only once.
    */
-  addedTypes?: readonly AddedEventType[];
+  addedTypes?: readonly EventType[];
 }
 
 /** One for each array of added types, because compiling a schema takes milliseconds. */
-const checkers = new WeakMap<readonly AddedEventType[], EventChecker>();
-const noTypes: readonly AddedEventType[] = [];
+const checkers = new WeakMap<readonly EventType[], EventChecker>();
+const noTypes: readonly EventType[] = [];
 
 /**
  * Records events in the caller's `pg` transaction: they exist only if it commits. Returns the ID and time of each
@@ -42,10 +43,10 @@ export async function recordEvents(
   return record(client, events);
 }
 
-function checkerFor(addedTypes: readonly AddedEventType[]): EventChecker {
+function checkerFor(addedTypes: readonly EventType[]): EventChecker {
   let checker = checkers.get(addedTypes);
   if (!checker) {
-    const catalogue = createCatalogue(addedTypes);
+    const catalogue = createCatalogue(builtinTypes(), addedTypes);
     checker = createEventChecker(catalogue, createPayloadValidator(catalogue));
     checkers.set(addedTypes, checker);
   }

@@ -1,6 +1,7 @@
 import type { AuditOrigin } from '../audit/audit.js';
 import { writeAudit } from '../audit/audit-store.js';
 import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
+import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { createPayloadValidator } from '../catalogue/payload.js';
 import type { StoredEvent } from '../events/event.js';
 import { batchOf, type RecordedBatch, type Room, recordBatch } from '../events/recording-store.js';
@@ -43,7 +44,7 @@ export type MoveOutcome =
   | { outcome: 'unknown' }
   | { outcome: 'refused'; resource: StoredResource; possibleMoves: readonly string[] };
 
-const validatePayload = createPayloadValidator(createCatalogue());
+const validatePayload = createPayloadValidator(createCatalogue(builtinTypes()));
 
 /** Creates a resource in the transaction of `client`, with its event and audit log entry. */
 export async function create(

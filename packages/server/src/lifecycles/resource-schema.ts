@@ -1,9 +1,10 @@
 import Type, { type TObject, type TSchema } from 'typebox';
 import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
+import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { NewEventSchema } from '../events/new-event.js';
 import { type Attribute, type Lifecycle, type Move, statusesOf } from './lifecycle.js';
 
-const catalogue = createCatalogue();
+const catalogue = createCatalogue(builtinTypes());
 const { organization_id, workspace_id, actor } = NewEventSchema.properties;
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 

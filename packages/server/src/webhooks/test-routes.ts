@@ -3,12 +3,10 @@ import Type, { type Static } from 'typebox';
 import { changesBetween } from '../audit/audit.js';
 import { writeAudit } from '../audit/audit-store.js';
 import { auditedWrite } from '../audit/audited-writes.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { unknownType } from '../catalogue/unknown-type.js';
+import { type Catalogue, subjectTypeOf, unknownType } from '../catalogue/catalogue.js';
 import { attemptErrors } from '../outcomes/outcome.js';
 import type { Database } from '../postgres/database.js';
 import { RequestSchema, ResponseHeadersSchema } from '../sending/request.js';
-import type { Reference } from '../values/identifier.js';
 import { type InputFault, Problem } from '../values/problem.js';
 import { nullable } from '../web/schemas.js';
 import { countTest } from './probe-store.js';
@@ -109,16 +107,11 @@ export function webhookTestRoute(
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.tested', changes)]);
       });
       const sample = catalogue.get(type)?.sample ?? {};
-      const { actor } = request.token;
-      return { data: await control.test(webhook, { type, sample, subject: subjectOf(type, sample), actor }) };
+      // If the sample has no ID, the ID is `test`.
+      const subject = { type: subjectTypeOf(type), id: typeof sample.id === 'string' ? sample.id : 'test' };
+      return { data: await control.test(webhook, { type, sample, subject, actor: request.token.actor }) };
     },
   );
-
-  /** Returns the subject of a sample. If the sample has no ID, the ID is `test`. */
-  function subjectOf(type: string, sample: Readonly<Record<string, unknown>>): Reference {
-    const kind = catalogue.get(type)?.subject ?? 'test';
-    return { type: kind, id: typeof sample.id === 'string' ? sample.id : 'test' };
-  }
 
   function typeFaults(request: FastifyRequest): readonly InputFault[] {
     const type = (request.body as { event_type?: unknown } | undefined)?.event_type;

@@ -1,5 +1,4 @@
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { unknownType } from '../catalogue/unknown-type.js';
+import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
 import type { NewEvent } from '../events/event.js';
 import type { Evidence } from '../outcomes/evidence.js';
 import type { Fault } from '../values/fault.js';

@@ -5,7 +5,6 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GuessLimit } from '../../src/access/rate-limits.js';
-import { createCatalogue } from '../../src/catalogue/catalogue.js';
 import { createPayloadValidator } from '../../src/catalogue/payload.js';
 import { createEventChecker } from '../../src/events/new-event.js';
 import { Recorder } from '../../src/events/recorder.js';
@@ -13,6 +12,7 @@ import { noRoom } from '../../src/events/recording-store.js';
 import { Metrics } from '../../src/operations/metrics.js';
 import { createPlatformApi } from '../../src/platform-api.js';
 import type { Database } from '../../src/postgres/database.js';
+import { catalogue } from '../support/catalogue.js';
 import { batch, event, sendRequest } from '../support/client.js';
 import { eventually } from '../support/tenant.js';
 
@@ -25,7 +25,6 @@ beforeAll(async () => {
   const database = { query: () => new Promise(() => undefined) } as unknown as Database;
   const parts = { database, room: () => noRoom, onRecorded: () => undefined };
   recorder = new Recorder(database, parts.room, parts.onRecorded);
-  const catalogue = createCatalogue();
   app = await createPlatformApi({
     ...{ guesses: new GuessLimit(false, Date.now), trustedProxies: [], tracer: undefined },
     ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createCatalogue } from '../../src/catalogue/catalogue.js';
 import { possibleMoves } from '../../src/lifecycles/lifecycle.js';
+import { catalogue } from '../support/catalogue.js';
 import {
   actor,
   creationBody,
@@ -17,7 +17,6 @@ const service = await sharedService();
 const tenant = await newTenant(service);
 const { receiver } = await tenant.connect();
 const platform = new Platform(service, tenant.organization);
-const catalogue = createCatalogue();
 
 const received = (id: string) => receiver.deliveries.all.filter(({ envelope }) => envelope.id === id);
 

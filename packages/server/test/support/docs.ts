@@ -6,6 +6,7 @@ import { operatorCommands } from '../../src/cli/operators.js';
 import { settings } from '../../src/settings/config.js';
 import { problems } from '../../src/values/problem.js';
 import { table } from '../../src/web/markdown.js';
+import { documentedTypes } from './catalogue.js';
 import { eventDataSource, eventSamplesSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';
 import { lifecyclesPage } from './lifecycles-page.js';
@@ -44,8 +45,8 @@ export const sections: readonly { page: string; name: string; text: string }[] =
 
 /** Files that are printed as a whole. */
 export const printedFiles: readonly { page: string; text: string }[] = [
-  { page: 'packages/receiver/src/event-data.ts', text: eventDataSource() },
-  { page: 'packages/receiver/src/event-samples.ts', text: eventSamplesSource() },
+  { page: 'packages/receiver/src/event-data.ts', text: eventDataSource(documentedTypes) },
+  { page: 'packages/receiver/src/event-samples.ts', text: eventSamplesSource(documentedTypes) },
 ];
 
 /** The page with what stands between the comments of that name replaced. */

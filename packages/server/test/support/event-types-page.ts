@@ -1,8 +1,7 @@
-import { createCatalogue, type EventType } from '../../src/catalogue/catalogue.js';
+import { subjectTypeOf } from '../../src/catalogue/catalogue.js';
 import { table } from '../../src/web/markdown.js';
+import { catalogue, documentedTypes } from './catalogue.js';
 import { type FieldSchema, fieldsOf, limits, typeText } from './schema-words.js';
-
-const catalogue = createCatalogue();
 
 /** Every type of the catalogue: an index of the domains, then all there is to know of each type. */
 export function eventTypesPage(): string {
@@ -15,7 +14,7 @@ export function eventTypesPage(): string {
 
 interface Domain {
   domain: string;
-  types: readonly EventType[];
+  types: typeof documentedTypes;
 }
 
 function indexRow({ domain, types }: Domain): string[] {
@@ -26,15 +25,15 @@ function indexRow({ domain, types }: Domain): string[] {
   return [`[\`${domain}\`](#${domain})`, links.join(', ')];
 }
 
-function typesOf(domain: string): readonly EventType[] {
-  return catalogue.list().filter(({ type }) => type.startsWith(`${domain}.`));
+function typesOf(domain: string): Domain['types'] {
+  return documentedTypes.filter(({ type }) => type.startsWith(`${domain}.`));
 }
 
-function typeSection({ type, description, since, actors, subject, schema, sample }: EventType): string {
+function typeSection({ type, description, since, actors, schema, sample }: Domain['types'][number]): string {
   return [
     `### ${type}`,
     description,
-    `Actor: ${actors.map((actor) => `\`${actor}\``).join(', ')}. Subject: \`${subject}\`. Since ${since}.`,
+    `Actor: ${actors.map((actor) => `\`${actor}\``).join(', ')}. Subject: \`${subjectTypeOf(type)}\`. Since ${since}.`,
     table(['Field', 'Type', 'Meaning', 'Sample'], fieldRows(schema as FieldSchema, sample)),
   ].join('\n\n');
 }

@@ -1,7 +1,7 @@
 import { verify } from '@posthorn/receiver';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { createCatalogue } from '../../src/catalogue/catalogue.js';
+import { catalogue } from '../support/catalogue.js';
 import { babbles, hangs, type Reply, resets, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -53,7 +53,7 @@ describe('POST /v1/webhooks/{id}/test', () => {
       organization_id: tenant.organization,
       workspace_id: 'WS-1',
       test: true,
-      data: createCatalogue().get('incident.opened')!.sample,
+      data: catalogue.get('incident.opened')!.sample,
     });
     expect(headers).toMatchObject({ 'webhook-id': envelope.id, 'x-service-attempt': '1' });
     expect(verify(body, headers, webhook.secret)).toMatchObject({ ok: true });
