@@ -48,7 +48,7 @@ const rankOf = (file: string) => rooms.indexOf(roomOf(file));
 const rules = new RegExp(
   `^(values|outcomes)/|^(${[
     'access/token',
-    'audit/(audit|audit-hash)',
+    'audit/audit',
     'catalogue/(catalogue|payload)',
     'cells/relocation',
     'engine/(health|lane|limits|policy)',

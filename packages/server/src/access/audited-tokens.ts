@@ -1,6 +1,5 @@
 import { type AuditOrigin, changesBetween, type NewAuditEntry } from '../audit/audit.js';
-import { writeAudit } from '../audit/audit-store.js';
-import { auditedWrite } from '../audit/audited-writes.js';
+import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import type { Database } from '../postgres/database.js';
 import type { Token } from './token.js';
 import { insertToken, markRevoked, readToken } from './token-store.js';

@@ -1,7 +1,10 @@
+import { userInfo } from 'node:os';
 import type { Database, Queryable } from '../postgres/database.js';
+import { isCanceled, isLockTimeout, isUnreachable } from '../postgres/database-errors.js';
 import { type Page, type PageFilter, pageOf, pageStatement } from '../postgres/keyset.js';
+import { Semaphore } from '../signals/semaphore.js';
 import type { Order, Position } from '../values/cursor.js';
-import type { NewAuditEntry, StoredAuditEntry } from './audit.js';
+import type { AuditOrigin, NewAuditEntry, StoredAuditEntry } from './audit.js';
 
 /**
  * Appends entries in the transaction of `client`. Call it last: it locks the chain of each organization until the
@@ -14,6 +17,50 @@ export async function writeAudit(client: Queryable, entries: readonly NewAuditEn
     text: 'select posthorn.write_audit($1)',
     values: [JSON.stringify(entries)],
   });
+}
+
+/**
+ * Writes for one organization wait for each other anyway, because they share an audit chain. Running several at once
+ * would only occupy connections.
+ */
+const eachMax = 1;
+
+const semaphores = new WeakMap<Database, Semaphore>();
+
+/**
+ * Runs a transaction that ends with an audit log entry of this organization. If something locks the organization's
+ * chain for a long time, all waiting writes fail together with the first, so other organizations still get connections.
+ */
+export function auditedWrite<T>(
+  database: Database,
+  organizationId: string,
+  work: (client: Queryable) => Promise<T>,
+): Promise<T> {
+  const semaphore = semaphores.get(database) ?? new Semaphore(Number.POSITIVE_INFINITY, eachMax);
+  semaphores.set(database, semaphore);
+  return semaphore.run(organizationId, () =>
+    database.transaction(work).catch((error) => {
+      // Reject the waiting writes before the next one starts: it would wait for the same lock, or for the
+      // same unreachable database.
+      if (isLockTimeout(error) || isCanceled(error) || isUnreachable(error))
+        semaphore.rejectWaiting(error, 0, organizationId);
+      throw error;
+    }),
+  );
+}
+
+/** Returns the origin of a write without a request: the user who runs this process. */
+export function operatorOrigin(): AuditOrigin {
+  return { actor: { type: 'operator', id: userName() }, request_id: null, source_address: null };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // In a container the user may have no name.
+    return String(process.getuid?.() ?? 'unknown');
+  }
 }
 
 const auditTable = {

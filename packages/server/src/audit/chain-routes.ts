@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
 import { nonEmpty } from '../web/schemas.js';
 import { tenancyOf } from '../web/tenancy.js';
-import { verifyChainEnd } from './chain-end-store.js';
+import { verifyChainEnd } from './chain-store.js';
 
 /** Bounds the cost of a request. `posthorn audit verify` checks every entry. */
 const checkedMax = 1_000;

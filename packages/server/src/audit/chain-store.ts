@@ -1,30 +1,47 @@
+import { createHash } from 'node:crypto';
 import type { Queryable } from '../postgres/database.js';
-import type { Position } from '../values/cursor.js';
-import { auditHash, type HashedEntry } from './audit-hash.js';
+import type { StoredAuditEntry } from './audit.js';
 
-/** Where a chain ends: its length, and the hash of its last entry. */
-export interface End {
-  length: number;
-  hash: Buffer;
+/** What the hash of an audit log entry covers, apart from the hash of the previous entry. */
+interface HashedEntry extends StoredAuditEntry {
+  position: number;
+}
+
+/**
+ * Returns the hash of an entry, as `posthorn.audit_hash` computes it when the entry is written. Verification of the
+ * audit log must not call that function: whoever can alter entries can also replace it.
+ */
+function auditHash(previous: Buffer, entry: HashedEntry): Buffer {
+  const values = [
+    ...[entry.organization_id, entry.position, entry.id, entry.created_at.getTime(), entry.workspace_id],
+    ...[entry.actor_type, entry.actor_id, entry.action, entry.target_type, entry.target_id],
+    ...[entry.request_id, entry.source_address, entry.changes],
+  ];
+  // `json_build_array` in PostgreSQL puts a comma and a space between the elements.
+  const text = `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
+  return createHash('sha256').update(previous).update(text).digest();
 }
 
 /** The end of an organization's chain, and how many of its first entries retention has dropped. */
-interface Chain extends End {
+interface Chain {
+  /** Null if the organization has no chain. */
+  length: number | null;
+  end_hash: Buffer;
   dropped: number;
   dropped_hash: Buffer;
 }
 
 /** An entry as a link in its chain. */
-export interface Link extends HashedEntry {
+interface Link extends HashedEntry {
   hash: Buffer;
 }
 
-/** The columns of a link, from the table with the alias `l`. */
-export const linkColumns = `
-  l.organization_id, l.position, l.id, l.created_at, l.workspace_id, l.actor_type, l.actor_id, l.action, l.target_type,
-  l.target_id, l.request_id, l.source_address, l.changes::text as changes, l.hash`;
-
-type PageRow = (Link | { position: null }) & { length: number | null; end: Buffer };
+/** Where a chain has been followed to. */
+interface Place {
+  position: number;
+  hash: Buffer;
+  id: string | null;
+}
 
 /** What is wrong with a chain, and where. */
 export interface ChainFault {
@@ -81,49 +98,72 @@ export async function verifyChain(
   organizationId: string,
   onProgress: (seen: number, of: number) => void = () => undefined,
 ): Promise<ChainReport> {
+  let start: Chain | undefined;
+  let last: Place | undefined;
+  let after: Link | undefined;
   for (;;) {
-    const start = await readChain(database, organizationId);
-    const report = await walk(database, organizationId, start, onProgress);
-    if (!report.fault || !start) return report;
-    // Retention may have dropped entries before we read them. If so, `dropped` has changed: verify again.
-    const now = await readChain(database, organizationId);
-    if (now?.dropped === start.dropped) return report;
+    const { chain, links } = await readLinks(database, organizationId, 'asc', pageSize, after);
+    start ??= chain;
+    last ??= startOf(chain);
+    const isEnd = links.length < pageSize;
+    const found: Followed = follow(last, links, isEnd ? chain : undefined);
+    // Retention may have dropped entries before we read them: verify again.
+    if (found.fault && chain.dropped !== start.dropped)
+      return verifyChain(database, organizationId, onProgress);
+    ({ last } = found);
+    const entries = last.position - start.dropped;
+    if (links.length > 0 && !found.fault)
+      onProgress(entries, (chain.length ?? last.position) - start.dropped);
+    if (isEnd || found.fault) return { ...reportOf(organizationId, found), entries };
+    after = links.at(-1);
   }
 }
 
-async function walk(
+/**
+ * Verifies at most `max` of the newest entries of an organization's chain, and that the chain ends with them. Reads
+ * everything in one statement, so entries that are written in the meantime do not matter. The cost does not depend on
+ * the length of the log.
+ */
+export async function verifyChainEnd(
   database: Queryable,
   organizationId: string,
-  start: Chain | undefined,
-  onProgress: (seen: number, of: number) => void,
-): Promise<ChainReport> {
-  const first = start?.dropped ?? 0;
-  let last = { position: first, hash: start?.dropped_hash ?? Buffer.alloc(0) };
-  let id: string | null = null;
-  let after: Position = { atMs: Number.NEGATIVE_INFINITY, id: '' };
-  const report = (fault?: ChainFault): ChainReport => ({
-    organization_id: organizationId,
-    entries: last.position - first,
-    position: last.position,
-    head: last.hash.toString('hex'),
-    fault,
-  });
-  for (;;) {
-    const { end, links } = await readPage(database, organizationId, after);
-    for (const link of links) {
-      const fault = faultOf(link, last);
-      if (fault) return report(fault);
-      last = link;
-      id = link.id;
-      after = { atMs: link.created_at.getTime(), id: link.id };
-    }
-    if (links.length > 0) onProgress(last.position - first, (end?.length ?? last.position) - first);
-    if (links.length < pageSize) return report(faultAtEnd(end, last, id));
+  max: number,
+): Promise<ChainReport & { checked: number }> {
+  // One more entry than is checked: the hash of the oldest checked entry depends on it.
+  const { chain, links } = await readLinks(database, organizationId, 'desc', max + 1);
+  const before = links.length > max ? links.shift() : undefined;
+  const found = follow(before ?? startOf(chain), links, chain);
+  const entries = (chain.length ?? found.last.position) - chain.dropped;
+  return { ...reportOf(organizationId, found), entries, checked: links.length };
+}
+
+const startOf = ({ dropped, dropped_hash }: Chain): Place => ({
+  position: dropped,
+  hash: dropped_hash,
+  id: null,
+});
+
+function reportOf(organization_id: string, { last, fault }: Followed): Omit<ChainReport, 'entries'> {
+  return { organization_id, position: last.position, head: last.hash.toString('hex'), fault };
+}
+
+interface Followed {
+  last: Place;
+  fault: ChainFault | undefined;
+}
+
+/** Follows the chain from `last` to the first fault. If `chain` is given, it must end with these links. */
+function follow(last: Place, links: readonly Link[], chain: Chain | undefined): Followed {
+  for (const link of links) {
+    const fault = faultOf(link, last);
+    if (fault) return { last, fault };
+    last = link;
   }
+  return { last, fault: chain && faultAtEnd(chain, last) };
 }
 
 /** Returns what is wrong with an entry that should follow `last`. */
-export function faultOf(link: Link, last: { position: number; hash: Buffer }): ChainFault | undefined {
+function faultOf(link: Link, last: Place): ChainFault | undefined {
   const expected = last.position + 1;
   if (link.position > expected) return { kind: 'missing', position: expected, id: link.id };
   if (link.position < expected) return { kind: 'added', position: link.position, id: link.id };
@@ -132,50 +172,40 @@ export function faultOf(link: Link, last: { position: number; hash: Buffer }): C
 }
 
 /** Returns what is wrong with the end of a chain whose last entry is `last`. */
-export function faultAtEnd(
-  end: End | undefined,
-  last: { position: number; hash: Buffer },
-  id: string | null,
-): ChainFault | undefined {
-  if (!end) return id === null ? undefined : { kind: 'unknown end', position: last.position, id };
-  if (last.position < end.length) return { kind: 'missing', position: last.position + 1, id: null };
-  if (last.position > end.length) return { kind: 'added', position: last.position, id };
-  return last.hash.equals(end.hash) ? undefined : { kind: 'altered', position: last.position, id };
-}
-
-async function readChain(database: Queryable, organizationId: string): Promise<Chain | undefined> {
-  const { rows } = await database.query<Chain>({
-    text: 'select length, hash, dropped, dropped_hash from posthorn.audit_chains where organization_id = $1',
-    values: [organizationId],
-  });
-  return rows[0];
+function faultAtEnd({ length, end_hash }: Chain, { position, hash, id }: Place): ChainFault | undefined {
+  if (length === null) return id === null ? undefined : { kind: 'unknown end', position, id };
+  if (position < length) return { kind: 'missing', position: position + 1, id: null };
+  if (position > length) return { kind: 'added', position, id };
+  return hash.equals(end_hash) ? undefined : { kind: 'altered', position, id };
 }
 
 /**
- * Reads the entries after `after` and the end of the chain in one snapshot. A page that is not full is therefore the
- * last one and contains the end, even if entries are being written.
+ * Reads the first or last links after `after`, oldest first, and the end of the chain, in one snapshot. If there are
+ * fewer than `limit` links, they therefore contain the end, even if entries are being written.
  */
-async function readPage(
+async function readLinks(
   database: Queryable,
   organizationId: string,
-  after: Position,
-): Promise<{ end: End | undefined; links: readonly Link[] }> {
-  const { rows } = await database.query<PageRow>({
+  order: 'asc' | 'desc',
+  limit: number,
+  after?: Link,
+): Promise<{ chain: Chain; links: Link[] }> {
+  const { rows } = await database.query<Chain & (Link | { position: null })>({
     text: `
-  select c.length, c.hash as end, p.*
+  select c.length, c.hash as end_hash, coalesce(c.dropped, 0) as dropped, coalesce(c.dropped_hash, '') as dropped_hash,
+         p.*
     from (values (true)) always
     left join posthorn.audit_chains c on c.organization_id = $1
     left join (
-      select ${linkColumns}
-        from posthorn.audit_log l
-       where l.organization_id = $1 and l.created_at >= $2 and (l.created_at, l.id) > ($2, $3)
-       order by l.created_at, l.id
-       limit ${pageSize}) p on true
+      select organization_id, position, id, created_at, workspace_id, actor_type, actor_id, action, target_type,
+             target_id, request_id, source_address, changes::text as changes, hash
+        from posthorn.audit_log
+       where organization_id = $1 and created_at >= $2 and (created_at, id) > ($2, $3)
+       order by created_at ${order}, id ${order}
+       limit $4) p on true
    order by p.created_at, p.id`,
-    values: [organizationId, Number.isFinite(after.atMs) ? new Date(after.atMs) : '-infinity', after.id],
+    values: [organizationId, after?.created_at ?? '-infinity', after?.id ?? '', limit],
   });
   // Without entries there is still one row, for the end of the chain.
-  const { length, end } = rows[0]!;
-  const links = rows.filter((row) => row.position !== null);
-  return { end: length === null ? undefined : { length, hash: end }, links };
+  return { chain: rows[0]!, links: rows.filter((row): row is Chain & Link => row.position !== null) };
 }

@@ -1,7 +1,7 @@
 import { createToken } from '../access/audited-tokens.js';
 import { defaultLifetimeMs, newToken, newTokenText, scopes, tokenHash } from '../access/token.js';
 import { findToken } from '../access/token-store.js';
-import { operatorOrigin } from '../audit/operator.js';
+import { operatorOrigin } from '../audit/audit-store.js';
 import type { NewEvent } from '../events/event.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import type { Database } from '../postgres/database.js';

@@ -1,5 +1,5 @@
 import { CommandFailure, json, type Terminal, UsageError } from 'posthorn';
-import { operatorOrigin } from '../audit/operator.js';
+import { operatorOrigin } from '../audit/audit-store.js';
 import { MoveTakenOver } from '../cells/relocation-store.js';
 import type { Reencrypt } from '../moving/arrival-store.js';
 import { moveOrganization, type Relocated, type RelocationStep } from '../moving/relocation.js';

@@ -21,7 +21,7 @@ import {
   tokenHash,
 } from '../access/token.js';
 import { listTokenPage } from '../access/token-store.js';
-import { operatorOrigin } from '../audit/operator.js';
+import { operatorOrigin } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { parseDurationMs } from '../values/duration.js';

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { changesBetween } from '../audit/audit.js';
-import { writeAudit } from '../audit/audit-store.js';
-import { auditedWrite } from '../audit/audited-writes.js';
+import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { type Catalogue, subjectTypeOf, unknownType } from '../catalogue/catalogue.js';
 import { attemptErrors } from '../outcomes/outcome.js';
 import type { Database } from '../postgres/database.js';

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { NewAuditEntry } from '../audit/audit.js';
-import { writeAudit } from '../audit/audit-store.js';
-import { auditedWrite } from '../audit/audited-writes.js';
+import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
 import { settleVerification } from './probe-store.js';

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAudit } from '../../src/audit/audit-store.js';
-import { verifyChainEnd } from '../../src/audit/chain-end-store.js';
-import { verifyChain } from '../../src/audit/chain-store.js';
+import { verifyChain, verifyChainEnd } from '../../src/audit/chain-store.js';
 import { auditEntry, tamper } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
 

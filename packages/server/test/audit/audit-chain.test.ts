@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAudit } from '../../src/audit/audit-store.js';
-import { verifyChainEnd } from '../../src/audit/chain-end-store.js';
-import { readAuditedOrganizations, verifyChain } from '../../src/audit/chain-store.js';
+import { readAuditedOrganizations, verifyChain, verifyChainEnd } from '../../src/audit/chain-store.js';
 import type { Queryable } from '../../src/postgres/database.js';
 import { dropPartitions } from '../../src/postgres/partitions.js';
 import { type AuditRow, auditEntry, auditRows, tamper } from '../support/audit.js';

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { writeAudit } from '../../src/audit/audit-store.js';
-import { auditedWrite } from '../../src/audit/audited-writes.js';
+import { auditedWrite, writeAudit } from '../../src/audit/audit-store.js';
 import { Database } from '../../src/postgres/database.js';
 import { auditEntry } from '../support/audit.js';
 import { afterFile } from '../support/cleanup.js';
