@@ -87,10 +87,7 @@ describe('the source', () => {
   test('imports in one direction: a room only from the rooms before it', () => {
     const wrong = edges().filter(({ from, to }) => {
       if (!to.isOurs || roomOf(from) === roomOf(to.target)) return false;
-      return (
-        rankOf(to.target) > rankOf(from) &&
-        !(from === 'postgres/migrate.ts' && to.target === 'lifecycles/move-store.ts')
-      );
+      return rankOf(to.target) > rankOf(from);
     });
     expect(wrong.map(({ from, to }) => `${from} → ${to.target}`)).toEqual([]);
   });

@@ -42,9 +42,9 @@ interface SchemaFile {
 
 /**
  * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
- * database, then the migrations that are missing, then the functions whose text has changed. Nodes that start at the
- * same time wait for each other. Everything happens in one transaction. While another session's transaction is in the
- * way, this function keeps retrying. It calls `onBlocked` once for each such session.
+ * database, then the migrations that are missing, then the functions and rows whose text has changed. Nodes that start
+ * at the same time wait for each other. Everything happens in one transaction. While another session's transaction is
+ * in the way, this function keeps retrying. It calls `onBlocked` once for each such session.
  */
 export async function migrate(
   database: Database,
@@ -59,12 +59,7 @@ export async function migrate(
     await refuseUnreleased(client, applied);
     refuseNewer(applied, revision);
     const pending = readSchema().filter(isPending(applied));
-    // Imported here because the lifecycles and the catalogue take longer to load than most commands take to run.
-    const { addLifecycleMoves } = await import('../lifecycles/move-store.js');
-    await untilUnblocked(client, onBlocked, async () => {
-      if (pending.length > 0) await apply(client, pending, revision);
-      await addLifecycleMoves(client);
-    });
+    if (pending.length > 0) await untilUnblocked(client, onBlocked, () => apply(client, pending, revision));
     return pending.map(({ name }) => name);
   }, true);
 }
@@ -98,11 +93,11 @@ function isBlocked(error: unknown): boolean {
   return isLockTimeout(error) || (error as { code?: string }).code === '40P01';
 }
 
-/** Returns a test for files to apply: functions whose text has changed, and files that were never applied. */
+/** Returns a test for files to apply: functions and rows whose text has changed, and files that were never applied. */
 function isPending(applied: Applied): (file: SchemaFile) => boolean {
   return ({ name, checksum }) =>
     !applied.checksums.has(name) ||
-    (name.startsWith('functions/') && applied.checksums.get(name) !== checksum);
+    (/^(functions|rows)\//.test(name) && applied.checksums.get(name) !== checksum);
 }
 
 async function apply(client: Queryable, pending: readonly SchemaFile[], revision: number): Promise<void> {
@@ -148,7 +143,7 @@ export async function compareSchema(database: Database): Promise<'older' | 'same
  */
 function readSchema(): readonly SchemaFile[] {
   const files: SchemaFile[] = [];
-  for (const folder of ['baseline', 'migrations', 'functions']) {
+  for (const folder of ['baseline', 'migrations', 'functions', 'rows']) {
     for (const file of filesIn(folder)) {
       const name = `${folder}/${file}`;
       const text = readFileSync(new URL(name, directory), 'utf8');

@@ -9,7 +9,7 @@ const revision = Number(await readFile(new URL('revision', schema), 'utf8'));
 /** In the order in which an empty database gets them. */
 const files = (
   await Promise.all(
-    ['baseline', 'migrations', 'functions'].map(async (folder) => {
+    ['baseline', 'migrations', 'functions', 'rows'].map(async (folder) => {
       const names = await readdir(new URL(`${folder}/`, schema)).catch(() => []);
       return names.sort().map((name) => `${folder}/${name}`);
     }),
@@ -37,7 +37,7 @@ const textOf = (name: string) =>
   select p.prosrc as value from pg_proc p
    where p.pronamespace = 'posthorn'::regnamespace and p.proname = '${name}'`);
 
-test('an empty database gets the baseline, the migrations and the functions, each once', async () => {
+test('an empty database gets the baseline, the migrations, the functions and the rows, each once', async () => {
   await open('empty');
   expect(await isMigrated(database)).toBe(false);
   expect(await migrate(database)).toEqual(files);

@@ -9,7 +9,7 @@ import { table } from '../../src/web/markdown.js';
 import { documentedTypes } from './catalogue.js';
 import { eventDataSource, eventSamplesSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';
-import { lifecyclesPage } from './lifecycles-page.js';
+import { lifecycleMovesSql, lifecyclesPage } from './lifecycles-page.js';
 
 export const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -47,6 +47,7 @@ export const sections: readonly { page: string; name: string; text: string }[] =
 export const printedFiles: readonly { page: string; text: string }[] = [
   { page: 'packages/receiver/src/event-data.ts', text: eventDataSource(documentedTypes) },
   { page: 'packages/receiver/src/event-samples.ts', text: eventSamplesSource(documentedTypes) },
+  { page: 'packages/server/schema/rows/lifecycle_moves.sql', text: lifecycleMovesSql() },
 ];
 
 /** The page with what stands between the comments of that name replaced. */
