@@ -11,8 +11,8 @@ import { lifecycleRoutes } from './lifecycles/lifecycle-routes.js';
 import type { MoverOptions } from './lifecycles/mover.js';
 import type { Metrics } from './operations/metrics.js';
 import { metricsRoute } from './operations/monitoring.js';
+import { platformGuides } from './reference/guides.js';
 import { installOpenApi } from './reference/openapi.js';
-import { platformGuides } from './reference/platform-guides.js';
 import { referenceRoutes } from './reference/reference.js';
 import type { Cidr } from './values/address.js';
 import { healthRoutes } from './web/health.js';
@@ -60,7 +60,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     description:
       'Record events, and manage resources whose status changes are recorded as events. This API is for ' +
       'your own systems: keep it inside your network. Integrators use the public API.',
-    guides: platformGuides,
+    guides: platformGuides(),
     securityName: 'platformToken',
     securityDescription:
       'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +

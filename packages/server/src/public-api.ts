@@ -18,9 +18,8 @@ import type { EventReads } from './events/event-store.js';
 import { eventTailRoute } from './events/tail-routes.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Database } from './postgres/database.js';
-import { publicGuides } from './reference/guides.js';
+import { type DeliveryRules, publicGuides } from './reference/guides.js';
 import { installOpenApi } from './reference/openapi.js';
-import type { DeliveryRules } from './reference/receiving-guides.js';
 import { referenceRoutes } from './reference/reference.js';
 import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
 import type { Notifier } from './signals/notifier.js';
@@ -139,7 +138,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
       'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
       `The [console](${options.serverUrl ?? ''}/console) shows the same in a browser.`,
-    guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
+    guides: publicGuides(options.rateLimits, options.deliveryRules),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
     tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],

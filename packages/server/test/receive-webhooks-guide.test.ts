@@ -1,8 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, test } from 'vitest';
-import { verifySnippets } from '../src/reference/verify-snippets.js';
 import { sharedService } from './support/service.js';
 import {
   buildGo,
@@ -37,7 +35,6 @@ const compiled = await workshop.compile({
   misspelt: source.replace('event.data.severity', 'event.data.severty'),
   readme: snippet('packages/receiver/README.md', 'ts', 'EnvelopeOf'),
   undeclared: `${imported}\n${use}`,
-  verify: verifySnippets.typescript,
 });
 
 /** Starts a receiver of the guide on a port of ours and subscribes it. Returns what it prints for an event. */
@@ -63,6 +60,10 @@ async function deliverTo(
       headers: { ...headers, ...odd },
     });
     expect(response.status).toBe(401);
+  }
+  for (const fault of ['expired', 'tampered'] as const) {
+    const request = signedRequest('task.created', { secret: given, fault });
+    expect((await fetch(`http://127.0.0.1:${port}/webhooks`, request)).status).toBe(401);
   }
   return { recorded, receiver };
 }
@@ -109,10 +110,6 @@ describe('the receiver of the guide for Node without a package', () => {
       async () => receiver.output,
       (output) => output.includes(`${recorded.id} task.created\n`),
     );
-    for (const fault of ['expired', 'tampered'] as const) {
-      const request = signedRequest('task.created', { secret: given, fault });
-      expect((await fetch(`http://127.0.0.1:${port}/webhooks`, request)).status).toBe(401);
-    }
     const large = signedRequest('task.created', { secret: given, data: { title: 'x'.repeat(10 << 20) } });
     expect((await fetch(`http://127.0.0.1:${port}/webhooks`, large)).status).toBe(413);
   });
@@ -169,48 +166,12 @@ describe.each([secret, whsec, unpadded])('for a request that is signed with %s',
   const { headers, body } = await receiver.deliveries.nth(1);
   const requests = await Workshop.open();
   await writeFile(requests.path('body.json'), body);
-  await writeFile(requests.path('headers.json'), JSON.stringify(headers));
-  const forgery = createHmac('sha256', '').update(
-    `${headers['webhook-id']}.${headers['webhook-timestamp']}.`,
-  );
-  const forged = { ...headers, 'webhook-signature': `v1,${forgery.update(body).digest('base64')}` };
-  const refused = [
-    ...unusableSecrets.map((unusable) => [forged, unusable] as const),
-    ...oddHeaders.map((odd) => [{ ...headers, ...odd }, given] as const),
-  ];
-  await writeFile(requests.path('refused.json'), JSON.stringify(refused));
-
   /** Runs commands next to the body and the headers of the request, and returns what they print. */
   const print = async (commands: string, env: Record<string, string> = {}) =>
     (await run('sh', ['-c', `cd '${requests.path('.')}'\n${commands}`], env)).stdout.trim();
 
-  test('the program in the API reference accepts it, and refuses a changed or old one, in TypeScript', async () => {
-    expect(compiled.verify).toBe('');
-    const { isValid } = await import(workshop.path('verify.js'));
-    expect(isValid(body, headers, given)).toBe(true);
-    expect(isValid(Buffer.concat([body, Buffer.from(' ')]), headers, given)).toBe(false);
-    expect(isValid(body, headers, `${given.slice(0, -2)}xx`)).toBe(false);
-    expect(isValid(body, { ...headers, 'webhook-timestamp': '1700000000' }, given)).toBe(false);
-    expect(isValid(body, {}, given)).toBe(false);
-    for (const [odd, other] of refused) expect(isValid(body, odd, other)).toBe(false);
-  });
-
-  test.runIf(python)(
-    `the program in the API reference accepts it, and refuses a changed or old one, in Python${python ? '' : ' (skipped: no python3)'}`,
-    async () => {
-      const program = `${verifySnippets.python}
-import json, sys
-body, headers, secret = open("body.json", "rb").read(), json.load(open("headers.json")), sys.argv[1]
-old = {**headers, "webhook-timestamp": "1700000000"}
-print(is_valid(body, headers, secret), is_valid(body + b" ", headers, secret), is_valid(body, old, secret), is_valid(body, {}, secret))
-print(any(is_valid(body, odd, other) for odd, other in json.load(open("refused.json"))))`;
-      await writeFile(requests.path('verify.py'), program);
-      expect(await print(`'${python}' verify.py '${given}'`)).toBe('True False False False\nFalse');
-    },
-  );
-
   test.runIf(openssl)(
-    `the commands in the guide and in the API reference print its signatures, with openssl${openssl ? '' : ' (skipped: no openssl)'}`,
+    `the commands in the guide print its signatures, with openssl${openssl ? '' : ' (skipped: no openssl)'}`,
     async () => {
       const env = {
         WEBHOOK_SECRET: given,
@@ -219,7 +180,6 @@ print(any(is_valid(body, odd, other) for odd, other in json.load(open("refused.j
       };
       expect(await print(snippet(page, 'sh', 'echo "sha256='), env)).toBe(headers['x-service-signature']);
       expect(await print(snippet(page, 'sh', 'echo "v1,'), env)).toBe(headers['webhook-signature']);
-      expect(await print(verifySnippets.shell, { SECRET: given })).toBe(headers['x-service-signature']);
     },
   );
 });

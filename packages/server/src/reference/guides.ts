@@ -1,79 +1,64 @@
+import { readFileSync } from 'node:fs';
 import type { RateLimits } from '../access/rate-limits.js';
-import type { Scope } from '../access/token.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
+import { durationText } from '../values/duration.js';
+import { type ProblemCode, problems } from '../values/problem.js';
 import type { Tag } from '../web/api-document.js';
 import { table } from '../web/markdown.js';
-import { type DeliveryRules, receivingGuides } from './receiving-guides.js';
+
+/** How this service is configured to deliver. */
+export interface DeliveryRules {
+  retryScheduleMs: readonly number[];
+  timeoutMs: number;
+}
 
 /** Returns the guides of the public API, for people who have only its reference. */
-export function publicGuides(
-  catalogue: Catalogue,
-  rateLimits: RateLimits,
-  delivery: DeliveryRules,
-): readonly Tag[] {
+export function publicGuides(limits: RateLimits, rules: DeliveryRules): readonly Tag[] {
   return [
-    authentication,
-    { name: 'Requests and responses', description: conventions + rateLimitText(rateLimits) },
-    ...receivingGuides(catalogue, delivery),
+    guide('Authentication'),
+    guide('Requests and responses', { 'rate limits': rateLimitText(limits) }),
+    guide('Receive webhooks'),
+    guide('Verify signatures'),
+    guide('Responses and retries', { schedule: scheduleText(rules) }),
   ];
 }
 
-const scopeMeanings: Readonly<Record<Scope, string>> = {
-  'events:read': 'Read events and event types.',
-  'webhooks:read': 'Read webhooks, deliveries and statistics.',
-  'webhooks:write':
-    'Create, update, test and delete webhooks, and resend events. All operations except deleting a webhook and rotating its secret also need `events:read`.',
-  'audit:read': 'Read the audit log.',
-};
+/** Returns the guides of the platform listener. */
+export function platformGuides(): readonly Tag[] {
+  return [guide('Record events'), guide('Change resources')];
+}
 
-const authentication: Tag = {
-  name: 'Authentication',
-  description: `Send an access token with every request:
+/** Returns the guide to a listener's errors: their format, and the codes it can return. */
+export function errorsGuide(codes: ReadonlySet<ProblemCode>): Tag {
+  const rows = Object.entries(problems)
+    .filter(([code]) => codes.has(code as ProblemCode))
+    .map(([code, { status, title, advice }]) => [`\`${code}\``, String(status), `**${title}.** ${advice}`]);
+  const { name, description } = guide('Errors');
+  return { name, description: `${description}\n\n${table(['Code', 'Status', 'Meaning'], rows)}` };
+}
 
-\`\`\`http
-Authorization: Bearer <token>
-\`\`\`
-
-The operator of the service creates tokens. A token belongs to one organization and can be restricted to one of its workspaces. It has an expiry date and one or more of these scopes:
-
-${table(
-  ['Scope', 'Allows you to'],
-  Object.entries(scopeMeanings).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
-)}
-
-Each operation lists the scopes that it requires.`,
-};
-
-const conventions = `- Bodies are JSON in UTF-8. Send a body with \`Content-Type: application/json\`.
-- Times are RFC 3339 in UTC with milliseconds: \`2026-11-15T09:30:00.000Z\`.
-- IDs are opaque after their prefix.
-- Unknown and repeated query parameters are errors. They are never ignored.
-- Every response has an \`X-Request-Id\` header. To choose the ID yourself, send this header with 8 to 128 characters from \`A-Z a-z 0-9 . _ -\`.
-- To repeat a \`POST\` safely, send an \`Idempotency-Key\` header. For 24 hours, the same key with the same body returns the first response. Requests that send a test event ignore the key.
-
-### Pages
-
-A list returns one page of results and a \`meta\` object. While \`meta.has_more\` is true, repeat the request with \`cursor\` set to \`meta.cursor\` and with the **same filters**. Only \`limit\` may change. Cursors do not expire, and new results do not shift pages.
-
-To read events continuously, use \`order=asc\`, keep the last \`meta.cursor\`, and continue from it later. You get every event exactly once.`;
+/** Returns a guide that the build has cut out of docs, with the values of this service. */
+function guide(name: string, values: Readonly<Record<string, string>> = {}): Tag {
+  const guides = JSON.parse(readFileSync(new URL('../../assets/guides.json', import.meta.url), 'utf8'));
+  return {
+    name,
+    description: guides[name].replaceAll(/\{\{(.+)\}\}/g, (_: string, key: string) => values[key]),
+  };
+}
 
 function rateLimitText({ reads, writes }: RateLimits): string {
   const limits = [
-    reads > 0 && `${reads} reads (\`GET\` and \`HEAD\`)`,
-    writes > 0 && `${writes} writes`,
-  ].filter((limit) => limit !== false);
-  if (limits.length === 0) return '';
-  return `
+    ...(reads > 0 ? [`${reads} reads (\`GET\` and \`HEAD\`)`] : []),
+    ...(writes > 0 ? [`${writes} writes`] : []),
+  ];
+  return limits.length === 0
+    ? 'This service does not limit how many requests a token can make. A service with limits behaves like this:'
+    : `A token can make ${limits.join(' and ')} per minute.`;
+}
 
-### Rate limits
-
-A token can make ${limits.join(' and ')} per minute. Responses report how many requests are left:
-
-| Header | Value |
-| --- | --- |
-| \`RateLimit-Policy\` | \`"reads";q=600;w=60\`: 600 reads are allowed in 60 seconds. |
-| \`RateLimit\` | \`"reads";r=598;t=42\`: 598 are left. The count resets in 42 seconds. |
-| \`Retry-After\` | With status 429 or 503: wait this many seconds, then repeat the request. |
-
-To receive a steady flow of events, use webhooks instead of polling.`;
+function scheduleText({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
+  const waits = retryScheduleMs.map((waitMs, index) => [String(index + 2), durationText(waitMs)]);
+  return (
+    `Posthorn waits up to ${durationText(timeoutMs)} for a response and makes up to ${waits.length + 1} attempts:\n\n` +
+    table(['Attempt', 'Wait after the previous attempt'], waits)
+  );
 }

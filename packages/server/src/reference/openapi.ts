@@ -16,7 +16,7 @@ import {
 } from '../web/api-document.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
 import { nameComponents, plainSchema } from './components.js';
-import { errorsGuide } from './errors-guide.js';
+import { errorsGuide } from './guides.js';
 import { addHeaders, type HeaderName, usedHeaders } from './response-headers.js';
 import { schemaExample } from './schema-example.js';
 

@@ -14,7 +14,7 @@ const header = (name: string, description: string, more: { required?: false; exa
 });
 
 /** The headers of webhook requests. docs/receive-webhooks.md lists the same headers. */
-export const deliveryHeaders = [
+const deliveryHeaders = [
   header('User-Agent', '`Posthorn/` and the version.'),
   header(
     'Accept-Encoding',
@@ -144,7 +144,7 @@ function placed(schema: unknown, place: string): unknown {
 }
 
 /** Returns the body of a request that delivers an event of this type. */
-export function envelopeExample(type: string, sample: unknown) {
+function envelopeExample(type: string, sample: unknown) {
   return {
     id: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
     type,

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { verifySnippets } from '../../src/reference/verify-snippets.js';
+import { scopes } from '../../src/access/token.js';
 import { type ProblemCode, problems } from '../../src/values/problem.js';
 import { namesBelow } from '../support/docs.js';
 import { readDocument, readOperations } from '../support/operations.js';
 import { startTestService } from '../support/service.js';
+import { snippet } from '../support/snippets.js';
 import { newTenant } from '../support/tenant.js';
 
 const service = await startTestService({
@@ -48,13 +49,31 @@ describe('the guides of the public API', () => {
     );
     expect(waits).toEqual(['2: 7 seconds', '3: 90 minutes', '4: 1 hour', '5: 2 days']);
     expect(retries).toContain('up to 5 attempts');
-    expect(retries).toContain('2xx within 4 seconds');
+    expect(retries).toContain('waits up to 4 seconds for a response');
     expect(guides['Requests and responses']).toContain('1234 reads');
   });
 
-  test('have the programs that verify signatures', () => {
-    for (const source of Object.values(verifySnippets))
-      expect(guides['Verify signatures']).toContain(`\n${source}\n\`\`\``);
+  test('name every scope', () => {
+    expect(namesBelow('docs/api.md', '## Authentication')).toEqual([...scopes]);
+    for (const scope of scopes) expect(guides.Authentication).toContain(`| \`${scope}\` |`);
+  });
+
+  test('have the programs of the docs that verify signatures', () => {
+    const page = 'docs/receive-webhooks.md';
+    for (const [language, part] of [
+      ['js', 'node:crypto'],
+      ['python', 'def verify'],
+      ['go', 'func verify'],
+      ['sh', 'echo "sha256='],
+      ['sh', 'echo "v1,'],
+    ] as const)
+      expect(guides['Verify signatures']).toContain(`\n${snippet(page, language, part).trim()}\n\`\`\``);
+  });
+
+  test('have no links to pages that the reference does not have', () => {
+    const links = Object.values(guides).flatMap((text) => [...text.matchAll(/\]\(([^)]*)\)/g)]);
+    expect(links.map(([, link]) => link).filter((link) => !/^https:/.test(link ?? ''))).toEqual([]);
+    expect(JSON.stringify(guides)).not.toContain('<!--');
   });
 
   test('name every header that a delivery has', async () => {
@@ -62,12 +81,15 @@ describe('the guides of the public API', () => {
     const { receiver } = await tenant.connect(200);
     await tenant.record();
     const { headers } = await receiver.deliveries.nth(1);
-    const documented = [...(guides['Receive webhooks'] ?? '').matchAll(/^\| `([\w-]+)` \|/gm)].map(
-      ([, name]) => name!,
-    );
+    const rows = (guides['Receive webhooks'] ?? '').matchAll(/^\| `([\w-]+)`(?:, `([\w-]+)`)? \|/gm);
+    const documented = [...rows].flatMap(([, ...names]) => names.map((name) => name?.toLowerCase()));
     const ofHttp = ['connection', 'content-length', 'host'];
     const sent = Object.keys(headers).filter((name) => !ofHttp.includes(name));
-    expect(documented.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(sent));
-    expect(new Set(documented)).toEqual(new Set(namesBelow('docs/receive-webhooks.md', '### Headers')));
+    expect(documented).toEqual(expect.arrayContaining(sent));
+    const { webhooks = {} } = await readDocument(service.publicUrl);
+    const described = webhooks['invoice.paid']!.post!.parameters.map(({ name }: { name: string }) => name);
+    expect(['Content-Type', ...described].sort()).toEqual(
+      namesBelow('docs/receive-webhooks.md', '### Headers').sort(),
+    );
   });
 });

@@ -119,7 +119,7 @@ describe('responses printed in the reference of the public API are real', async 
     for (const { name } of required) expect(headers[name.toLowerCase()], name).toMatch(/\S/);
 
     const guide = tags.find(({ name }) => name === 'Receive webhooks')?.description ?? '';
-    const [, code = ''] = (guide.split('### Verification request')[1] ?? '').split(/```(?:json)?/);
+    const [, code = ''] = (guide.split('### The verification request')[1] ?? '').split(/```(?:json)?/);
     const sample = JSON.parse(code);
     const verification = await receiver.verifications.nth(1);
     expect(keysOf(sample)).toEqual(keysOf(verification.envelope));

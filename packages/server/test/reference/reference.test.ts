@@ -228,7 +228,7 @@ describe.runIf(hasChromium)(
           await expect.poll(() => colorOf(page)).toBe('rgb(15, 15, 15)');
           await page.getByRole('button', { name: 'Open Menu' }).click();
           await menuEntry(page, 'Errors').click();
-          await page.getByRole('heading', { name: 'Errors' }).waitFor();
+          await page.getByRole('heading', { name: /^Errors/ }).waitFor();
           await page.waitForURL('**/docs#tag/errors');
           expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
         });
