@@ -571,11 +571,11 @@ export interface WebhookStats {
   pending: number;
   /** Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended. */
   success_rate: number | null;
-  /** Durations of the latest 10,000 successful deliveries, in milliseconds. */
+  /** Durations of the successful attempts in milliseconds, accurate to within 10%. */
   duration_ms: Durations;
   /** Time when the oldest pending delivery was created. Null if there is none. */
   oldest_undelivered_at: string | null;
-  /** Counts for each hour, by the time when the deliveries were created. */
+  /** Counts for each hour, by the time when the deliveries ended. */
   hours: WebhookStatsHour[];
 }
 

@@ -19,7 +19,7 @@ import { type Membership, requestConnections } from './processes/membership.js';
 import { type Config, ConfigError } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
-import { EventCounting } from './stats/event-counting.js';
+import { EventCounting } from './stats/event-count-store.js';
 import { createAddressPolicy } from './values/address.js';
 import { rotateSecrets } from './webhooks/secret-store.js';
 

@@ -55,7 +55,7 @@ const rules = new RegExp(
     'events/(event|new-event|payload-text|trace)',
     'lifecycles/(lifecycle|lifecycle-sample|lifecycles|resource|resource-input|resource-schema|resource-types)',
     'sending/request',
-    'stats/(delivery-counts|latency|stats)',
+    'stats/(delivery-counts|stats)',
     'web/source-address',
     'webhooks/(webhook|webhook-headers|webhook-url)',
   ].join('|')})\\.ts$`,

@@ -107,3 +107,32 @@ export async function readDeliveryCounts(
     latencies: latencies === '{}' ? [] : latencies.slice(1, -1).split(',').map(Number),
   }));
 }
+
+/**
+ * Returns how many deliveries of a webhook that were created since `since` have not ended yet, and when the oldest of
+ * these was created.
+ */
+export async function readUndelivered(
+  database: Queryable,
+  organizationId: string,
+  webhookId: string,
+  since: Date,
+): Promise<{ pending: number; oldest: Date | null }> {
+  const { rows } = await database.query<{ pending: number; oldest: Date | null }>({
+    text: `
+  select count(*) as pending, min(created_at) as oldest
+    from (select created_at
+            from posthorn.deliveries
+           where organization_id = $1 and webhook_id = $2 and created_at >= $3
+             and status = 'pending' and leased_by is null
+           union all
+          select created_at
+            from posthorn.deliveries
+           where organization_id = $1 and webhook_id = $2 and created_at >= $3
+             and status = 'pending' and leased_by is not null
+           union all
+          select created_at from posthorn.open_shares($1, $2, null)) undelivered`,
+    values: [organizationId, webhookId, since],
+  });
+  return rows[0]!;
+}

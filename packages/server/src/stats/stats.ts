@@ -1,6 +1,5 @@
 import { dayMs } from '../values/duration.js';
-import { addCounts, type DeliveryCounts, noCounts } from './delivery-counts.js';
-import { percentile } from './latency.js';
+import { addCounts, type DeliveryCounts, noCounts, percentile } from './delivery-counts.js';
 
 export const intervals = ['minute', 'hour', 'day'] as const;
 export type Interval = (typeof intervals)[number];
