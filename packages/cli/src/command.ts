@@ -50,6 +50,8 @@ export interface Context {
   argument: string;
   env: Record<string, string | undefined>;
   terminal: Terminal;
+  /** Sends the requests of the command. By default, they go to the service, with a token. */
+  fetch?: typeof globalThis.fetch;
   /** Standard input. */
   input: NodeJS.ReadableStream & { isTTY?: boolean };
   /** Stops a command that runs until it is stopped, as a process signal does. */

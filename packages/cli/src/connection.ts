@@ -19,6 +19,10 @@ export const connectionOptions = {
 /** If the service asks for a longer wait, the command fails and says how long, instead of waiting in silence. */
 export const retry = { maxWaitMs: 2_000 } as const;
 
+/** What stands in for credentials if the requests do not leave this process. They cannot get lost, and may take long. */
+const inProcess = { url: 'http://localhost', token: 'none', profile: undefined };
+const timerMsMax = 2_147_483_647;
+
 export const defaultUrl = 'http://127.0.0.1:7400';
 
 /** Returns whether the command line specifies where to connect. */
@@ -42,9 +46,11 @@ export interface Connection {
  * Connects with the options of the command line, the environment or the current profile, in this order of precedence.
  */
 export async function connect(context: Context): Promise<Connection> {
-  const { url, token, profile } = await credentials(context);
+  const { fetch } = context;
+  const { url, token, profile } = fetch ? inProcess : await credentials(context);
   const texts = new JsonTexts();
-  const posthorn = new Posthorn({ url, token, parse: texts.parse, retry });
+  const patience = fetch ? { fetch, retry: { attempts: 1 }, timeoutMs: timerMsMax } : { retry };
+  const posthorn = new Posthorn({ url, token, parse: texts.parse, ...patience });
   let organization: Promise<string> | undefined;
   return {
     posthorn,

@@ -9,11 +9,8 @@ export {
   usageLine,
 } from './command.js';
 export { auditList } from './commands/audit.js';
-export { eventsGet, eventsList, eventsTail, tailLine } from './commands/events.js';
-export { indentedJson } from './indented-json.js';
+export { eventsGet, eventsList, eventsTail } from './commands/events.js';
 export {
-  choiceOf,
-  exactTypeOf,
   instantOf,
   json,
   jsonLines,
@@ -23,8 +20,6 @@ export {
 } from './listing.js';
 export { allCommands, main, type Streams } from './main.js';
 export { shellWord } from './shell-word.js';
-export { isFullId, onlyWithEnding, searched } from './short-id.js';
 export { day, shortTime, timeColumn } from './short-time.js';
-export { untilStopped } from './stopping.js';
 export type { Column } from './table.js';
 export { type Output, Terminal } from './terminal.js';

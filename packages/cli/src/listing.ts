@@ -70,19 +70,18 @@ export function exactTypeOf({ type }: Options): string | undefined {
 
 const pageMax = 100;
 
-/** Returns the first `max` results. Reports how far back a page searched if it was not full. */
-async function firstOf<Row>(
+/** Yields the results of a list. Reports how far back a page searched if it was not full. */
+async function* resultsOf<Row>(
   list: List<Row>,
   max: number,
   report: (searchedTo: string) => void,
-): Promise<Row[]> {
-  const found: Row[] = [];
+): AsyncGenerator<Row> {
+  let left = max;
   for await (const { data, searchedTo } of list.pages()) {
-    found.push(...data.slice(0, max - found.length));
-    if (found.length >= max) break;
-    if (searchedTo !== undefined) report(searchedTo);
+    yield* data;
+    left -= data.length;
+    if (left > 0 && searchedTo !== undefined) report(searchedTo);
   }
-  return found;
 }
 
 /** Prints the first results of a list: a table on a terminal, JSON lines with `--json`. */
@@ -103,20 +102,25 @@ export async function printList<Row extends object>(
   },
 ): Promise<void> {
   const limit = limitOf(options);
-  const found = await firstOf(list(Math.min(pageMax, limit + 1)), limit + 1, (searchedTo) => {
+  const results = resultsOf(list(Math.min(pageMax, limit + 1)), limit, (searchedTo) => {
     const back = utcTime(new Date(searchedTo));
     terminal.status(terminal.paint('dim', `Searching… No other ${what} found since ${back}.`));
   });
-  const shown = found.slice(0, limit);
-  if (options.json) {
-    for (const row of shown) terminal.line(texts.of(row));
-    return;
+  const shown: Row[] = [];
+  let found = 0;
+  for await (const row of results) {
+    found += 1;
+    if (found > limit) break;
+    // Printed at once: the events of many pages may not fit into memory.
+    if (options.json) terminal.line(texts.of(row));
+    else shown.push(row);
   }
+  if (options.json) return;
   if (shown.length > 0 || !terminal.isInteractive) terminal.table(columns, shown);
   if (!terminal.isInteractive) return;
   if (shown.length === 0) terminal.line(`No ${what} found.`);
   const note = noteOn?.(shown);
   if (note !== undefined) terminal.line(terminal.paint('dim', note));
-  if (found.length > limit)
+  if (found > limit)
     terminal.line(terminal.paint('dim', `There are more ${what}. Raise --limit or narrow the filters.`));
 }

@@ -1,9 +1,10 @@
 import { type Delivery, type Event, PosthornError, type Webhook } from '@posthorn/client';
-import { CommandFailure } from './command.js';
+import { CommandFailure, type Options } from './command.js';
 import type { Connection } from './connection.js';
+import { shellWord } from './shell-word.js';
 
 /** How many of the newest events or deliveries are searched for an ending. */
-export const searched = 1_000;
+const searched = 1_000;
 /** How many pages of deliveries are searched. A page can be short even if there are more. */
 const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -27,11 +28,16 @@ export async function webhookId({ posthorn }: Connection, text: string): Promise
 }
 
 /** Returns the ID of the only event among the newest ones whose ID has this ending. */
-export async function eventId(connection: Connection, text: string): Promise<string> {
+export async function eventId(
+  connection: Connection,
+  text: string,
+  { organization }: Options = {},
+): Promise<string> {
   if (isFullId('EVT', text)) return text.toUpperCase();
   const organization_id = await connection.organization();
   const events = await connection.posthorn.events.list({ organization_id, limit: 100 }).all(searched);
-  return onlyWithEnding<Event>('event', text, events).id;
+  const list = `posthorn events list${organization === undefined ? '' : ` --organization ${shellWord(organization)}`}`;
+  return onlyWithEnding<Event>('event', text, events, list).id;
 }
 
 /** Returns a delivery by its ID, or by an ending that is unique among the newest attempted deliveries. */
@@ -87,7 +93,7 @@ function endingOf(id: string): string {
 }
 
 /** Returns whether this is a full ID, not only an ending. */
-export function isFullId(prefix: string, text: string): boolean {
+function isFullId(prefix: string, text: string): boolean {
   return new RegExp(`^${prefix}-${ulid}$`, 'i').test(text);
 }
 
@@ -102,7 +108,7 @@ const shownMax = 3;
 const plurals = { webhook: 'webhooks', event: 'events', delivery: 'deliveries' } as const;
 
 /** Returns the only row whose ID has this ending. `list` is the command that shows the IDs. */
-export function onlyWithEnding<Row extends { id: string }>(
+function onlyWithEnding<Row extends { id: string }>(
   what: keyof typeof plurals,
   text: string,
   rows: readonly Row[],

@@ -361,7 +361,10 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the ID TOK-unknown\./));
 
   test.each([
-    ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', /^No event EVT-01JAB3C4D5E6F7G8H9J0K1M2N3 in ORG-1\./],
+    [
+      'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+      /^The event does not exist, or it is past its retention period\. Run /,
+    ],
     [
       'nonsense',
       /^No event has an ID that ends with 'nonsense'\. Run posthorn events list --organization ORG-1 /,

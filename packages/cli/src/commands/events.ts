@@ -77,7 +77,9 @@ export const eventsGet: Command = {
   readsDatabase,
   run: async (context) => {
     const connection = await connect(context);
-    const event = await connection.posthorn.events.get(await eventId(connection, context.argument));
+    const event = await connection.posthorn.events.get(
+      await eventId(connection, context.argument, context.options),
+    );
     const text = connection.texts.of(event);
     context.terminal.line(context.options.json ? text : indentedJson(text));
   },
@@ -139,10 +141,7 @@ const columns: readonly Column<Event>[] = [
 ];
 
 /** Returns one line about an event. */
-export function tailLine(
-  event: Pick<Event, 'id' | 'type' | 'created_at' | 'workspace_id' | 'subject' | 'actor'>,
-  terminal: Terminal,
-): string {
+export function tailLine(event: Event, terminal: Terminal): string {
   const time = terminal.paint('dim', event.created_at);
   const type = terminal.paint('cyan', event.type.padEnd(28));
   const place = event.workspace_id ? ` in ${event.workspace_id}` : '';

@@ -1,14 +1,4 @@
-import {
-  auditList,
-  type Column,
-  CommandFailure,
-  jsonLines,
-  limitOf,
-  type Terminal,
-  timeColumn,
-} from 'posthorn';
-import { auditEntryJson, earliestAuditMs, type StoredAuditEntry } from '../audit/audit.js';
-import { readAuditPage, readNewestAudit } from '../audit/audit-store.js';
+import { type Column, CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import {
   type ChainFault,
   type ChainReport,
@@ -16,40 +6,12 @@ import {
   verifyChain,
 } from '../audit/chain-store.js';
 import type { Database } from '../postgres/database.js';
-import { organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
-import { rangeOf } from './range-option.js';
+import { organizationOf } from './options.js';
 import { withDatabase } from './with-database.js';
 
 const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };
 const organizationsAtOnce = 100;
-
-export const auditListCommand: OperatorCommand = {
-  ...auditList,
-  run: async ({ options, config, terminal }) => {
-    const limit = limitOf(options);
-    const filter = {
-      workspace_id: workspaceOf(options),
-      actor_id: options.actor,
-      action: options.action,
-      target_id: options.target,
-      ...rangeOf(options, earliestAuditMs(Date.now())),
-    };
-    const organization_id = organizationOf(options);
-    const page = await withDatabase(config, (database) =>
-      organization_id === undefined
-        ? readNewestAudit(database, filter, limit)
-        : readAuditPage(database, { ...filter, organization_id }, 'desc', undefined, limit),
-    );
-    if (options.json) for (const entry of page.rows) terminal.line(oneLine(entry));
-    else terminal.table(columns, page.rows);
-    if (terminal.isInteractive && !options.json) {
-      if (page.rows.length === 0) terminal.line('No entries found.');
-      if (page.hasMore)
-        terminal.line(terminal.paint('dim', 'There are more entries. Raise --limit or narrow the filters.'));
-    }
-  },
-};
 
 export const auditVerify: OperatorCommand = {
   name: 'audit verify',
@@ -92,22 +54,6 @@ async function* organizationsOf(database: Database, only: string | undefined): A
     if (some.length < organizationsAtOnce) return;
     last = some.at(-1) ?? last;
   }
-}
-
-const columns: readonly Column<StoredAuditEntry>[] = [
-  timeColumn('time', ({ created_at }) => created_at),
-  { title: 'action', of: ({ action }) => action },
-  { title: 'target', of: ({ target_id }) => target_id },
-  { title: 'actor', of: ({ actor_type, actor_id }) => `${actor_type} ${actor_id}` },
-  { title: 'organization', of: ({ organization_id }) => organization_id, spare: 1 },
-  { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
-  { title: 'address', of: ({ source_address }) => source_address ?? '-', spare: 3 },
-  { title: 'id', of: ({ id }) => id, spare: 4 },
-];
-
-/** Returns an entry as one line. Its changes may contain line breaks between JSON tokens. */
-function oneLine(entry: StoredAuditEntry): string {
-  return auditEntryJson(entry).replace(/[\r\n]+/g, ' ');
 }
 
 function reportBody({ organization_id, entries, position, head, fault }: ChainReport) {

@@ -1,11 +1,11 @@
 import type { Command } from 'posthorn';
-import { auditListCommand, auditVerify } from './audit.js';
+import { auditVerify } from './audit.js';
 import { demo } from './demo.js';
 import { doctor } from './doctor.js';
-import { eventsGetCommand, eventsListCommand, eventsTailCommand } from './events.js';
 import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
 import { organizationMove } from './organization.js';
+import { readCommands } from './reads.js';
 import { serve } from './serve.js';
 import { status } from './status.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
@@ -25,8 +25,5 @@ export const operatorCommands: readonly Command[] = [
   tokenRevoke,
   auditVerify,
   organizationMove,
-  eventsListCommand,
-  eventsGetCommand,
-  eventsTailCommand,
-  auditListCommand,
+  ...readCommands,
 ].map(operatorCommand);

@@ -27,8 +27,8 @@ import type { Database } from '../postgres/database.js';
 import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
 import { requireHere, writtenHere } from './elsewhere.js';
-import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
+import { matching, organizationOf, workspaceOf } from './options.js';
 import { withDatabase } from './with-database.js';
 
 export const tokenCreate: OperatorCommand = {

@@ -132,20 +132,6 @@ export async function readEvent(
   return rows[0];
 }
 
-/** Returns the IDs of an organization's newest events, newest first. */
-export async function readNewestEventIds(
-  database: Queryable,
-  organizationId: string,
-  earliestMs: number,
-  limit: number,
-): Promise<readonly { id: string }[]> {
-  const table = { ...eventTable, columns: 'id' };
-  const filter = { organization_id: organizationId, fromMs: earliestMs };
-  const statement = pageStatement(table, filter, 'desc', undefined, limit);
-  const { rows } = await database.query<{ id: string }>({ ...statement, name: 'newest event ids' });
-  return rows;
-}
-
 /**
  * Returns the horizon of an organization: no transaction can add an event before it. With null, returns the earliest
  * horizon of all organizations.
