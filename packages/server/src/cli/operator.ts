@@ -71,7 +71,7 @@ function settingsSection(): Section {
     const fallback = setting.fallbackNote ?? setting.fallback ?? 'none';
     return [setting.env, plainText(`${setting.description} Default: ${fallback}.`)] as const;
   });
-  const link = 'This command reads the [settings](../README.md#settings) from the environment.';
+  const link = 'This command reads the [settings](settings.md) from the environment.';
   return { title: 'Settings (environment variables)', rows, link };
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { readConfig, settings, version } from '../../src/settings/config.js';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -43,9 +43,9 @@ describe('the image', () => {
 
   it('runs as an unprivileged user, with a health check', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
-    expect(last).toMatch(/^USER node$/m);
+    expect(last).toMatch(/^USER 1000$/m);
     expect(last).toContain('/readyz');
-    expect(last.indexOf('USER node')).toBeLessThan(last.indexOf('ENTRYPOINT'));
+    expect(last.indexOf('USER 1000')).toBeLessThan(last.indexOf('ENTRYPOINT'));
   });
 
   it('gets nothing that belongs to one checkout', () => {
@@ -98,22 +98,26 @@ describe('the Helm chart', () => {
     expect(given).toEqual(readConfig({}).roles);
   });
 
+  // `npm run chart` renders the templates.
   it.each(readdirSync(join(root, 'deploy/helm/posthorn/templates')))(
-    'has a template that is YAML once its actions are replaced, and uses only values that exist: %s',
+    'has a template that uses only values that exist: %s',
     (file) => {
       const text = read(`deploy/helm/posthorn/templates/${file}`);
-      expect(text.split('{{').length).toBe(text.split('}}').length);
-      const opened = text.match(/\{\{-? (?:if|range|with)\b/g)?.length ?? 0;
-      expect(text.match(/\{\{-? end\b/g)?.length ?? 0).toBe(opened);
       for (const [, path = ''] of text.matchAll(/\.Values\.([\w.]+)/g)) {
-        const value = path.split('.').reduce((part, key) => part?.[key], values);
+        // The keys of the secret are the user's.
+        const known = path.startsWith('secret.') ? 'secret' : path;
+        const value = known.split('.').reduce((part, key) => part?.[key], values);
         expect(value, path).toBeDefined();
       }
-      // An action on its own line controls; any other one stands for a value.
-      const plain = text.replace(/^\s*\{\{.*\}\}\s*$\n?/gm, '').replace(/\{\{[^}]*\}\}/g, 'value');
-      const documents = parseAllDocuments(plain);
-      expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
-      for (const document of documents) if (document.contents) expect(document.get('kind')).toBeTruthy();
+    },
+  );
+
+  it.each(readdirSync(join(root, 'deploy/helm/values')))(
+    'has values for a step of docs/scale.md that give every role to a deployment: %s',
+    (file) => {
+      const { nodes = values.nodes } = parse(read(`deploy/helm/values/${file}`));
+      const roles = Object.values<{ roles: string }>(nodes).map(({ roles }) => roles);
+      expect(readConfig({ POSTHORN_ROLES: roles.join(',') }).roles).toEqual(readConfig({}).roles);
     },
   );
 });

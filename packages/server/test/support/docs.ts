@@ -35,7 +35,7 @@ export const writePage = (page: string, text: string) => writeFileSync(join(root
 
 /** The parts of pages that are printed from the tables of the source, between two comments each. */
 export const sections: readonly { page: string; name: string; text: string }[] = [
-  { page: 'README.md', name: 'settings', text: settingsTable() },
+  { page: 'docs/settings.md', name: 'settings', text: settingsTable() },
   { page: 'docs/cli.md', name: 'commands', text: commandPages() },
   { page: 'docs/errors.md', name: 'problems', text: problemTable() },
   { page: 'docs/errors.md', name: 'advice', text: problemAdvice() },
@@ -62,7 +62,7 @@ function settingsTable(): string {
   const rows = Object.values(settings).map(({ env, fallback, fallbackNote, description }) => [
     `\`${env}\``,
     fallbackNote ?? `\`${fallback}\``,
-    description,
+    description.replaceAll('](docs/', ']('),
   ]);
   return table(['Setting', 'Default', 'Meaning'], rows);
 }
