@@ -17,6 +17,7 @@ import {
   statesOfType,
   withSection,
   writePage,
+  writersOf,
 } from './support/docs.js';
 
 const howToUpdate =
@@ -39,6 +40,14 @@ describe('pages generated from the source', () => {
     const explained = anchorsOf('docs/errors.md');
     expect(Object.keys(problems).filter((code) => !explained.has(code))).toEqual([]);
   });
+});
+
+test('the page on the life of a delivery names every place that writes one, with its tables', () => {
+  const below =
+    readPage('docs/architecture.md').split('\n## The life of a delivery\n')[1]?.split('\n## ')[0] ?? '';
+  const rows = [...below.matchAll(/^\| `(\S+\.\w+)` \| [^|]+ \| ([^|]+) \|$/gm)];
+  const told = rows.map(([, place, tables = '']) => [place, tables.replaceAll('`', '').split(', ').sort()]);
+  expect(Object.fromEntries(told)).toEqual(writersOf(['backlog', 'deliveries', 'handoffs']));
 });
 
 describe('a lifecycle has the same statuses in the diagram, in SQL and in TypeScript', () => {

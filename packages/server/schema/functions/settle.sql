@@ -8,8 +8,9 @@
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
 -- lost and the call is repeated, skips the outcomes that were already written. For a delivery with a row, it
 -- recognizes them by the number of attempts or, if no attempt was made, by `due_at`, which has changed since the claim.
--- If other transactions have locked webhooks with pending outcomes, fails and writes nothing; the detail of the error
--- lists these webhooks.
+--
+-- Does not lock webhooks: a retry may be written while its webhook is being disabled or deleted. If the commits are
+-- milliseconds apart, the retry is left behind. No node sends it: a claim ends it when it is due.
 --
 -- Returns the IDs of the deliveries that it wrote, if `listed`; the webhooks that have had only failures for at least
 -- `failing_ms`; and the webhooks whose health is `unreported`, because another transaction has locked it.
@@ -35,7 +36,6 @@ declare
   inserted text[];
   updated  text[];
   failed   json;
-  locked   text;
   skipped  text[];
   again    boolean := false;
 begin
@@ -43,25 +43,6 @@ begin
   perform from posthorn.nodes n where n.id = node for key share;
   if not found then
     return;
-  end if;
-
-  -- Keeps webhooks from being disabled or deleted before the commit, so that nothing is left waiting for them. Does not
-  -- wait for a webhook that is being changed, because that would delay the outcomes of all others.
-  if 'pending' = any (statuses) then
-    select string_agg(r.webhook_id, ' ') into locked
-      from (select distinct o.organization_id, o.webhook_id
-              from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
-             where o.status = 'pending') r
-     where not exists (select from posthorn.webhooks w
-                        where w.organization_id = r.organization_id and w.id = r.webhook_id
-                          for share skip locked)
-       -- Not `exists`, so that the planner looks each webhook up by its key.
-       and (select w.id from posthorn.webhooks w
-             where w.organization_id = r.organization_id and w.id = r.webhook_id) is not null;
-    if locked is not null then
-      raise exception 'posthorn: another transaction has locked a webhook'
-        using errcode = 'lock_not_available', detail = locked;
-    end if;
   end if;
 
   -- Retention may have dropped a delivery's partition in the meantime. Its outcome must not block the others.
@@ -190,8 +171,8 @@ begin
       into failed, skipped;
   end if;
 
-  -- Ends or holds the deliveries of webhooks that are no longer active. Only of some of them: each has up to 1,000, and
-  -- the outcomes of other webhooks are waiting. Claims find the rest.
+  -- Ends or holds the deliveries of webhooks that are no longer active, except those that are being changed. Only of
+  -- some of them: each has up to 1,000, and the outcomes of other webhooks are waiting. Claims find the rest.
   if 'pending' = any (statuses) then
     perform posthorn.align_waiting(i.organization_id, i.webhook_id, 1000)
        from (select distinct o.organization_id, o.webhook_id
@@ -199,7 +180,12 @@ begin
               where o.status = 'pending'
                 and (select w.status from posthorn.webhooks w
                       where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active'
-              limit 5) i;
+              limit 5) i
+      where not exists (select from posthorn.webhooks w
+                         where w.organization_id = i.organization_id and w.id = i.webhook_id)
+         or exists (select from posthorn.webhooks w
+                     where w.organization_id = i.organization_id and w.id = i.webhook_id
+                       for share skip locked);
   end if;
   return query select inserted || updated, failed, skipped;
 end

@@ -12,8 +12,7 @@ import type { NodeLease } from './lease.js';
 import { limits } from './limits.js';
 import type { Ended } from './policy.js';
 import { attempted, givenBack, givenUp } from './settlement-store.js';
-import type { Settler } from './settler.js';
-import type { Entry } from './unwritten.js';
+import type { Entry, Settler } from './settler.js';
 
 export interface AttempterOptions {
   directory: WebhookDirectory;

@@ -72,12 +72,6 @@ export class DeliveryEngine {
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
       onSurplus: (delivery, sign) => this.#lanes.countSurplus(delivery, sign),
-      // More attempts would only add outcomes that cannot be written.
-      onLocked: (webhookIds) => this.#lanes.holdLocked(webhookIds),
-      onUnlocked: (webhookIds) => {
-        this.#lanes.releaseLocked(webhookIds);
-        this.#pump();
-      },
     });
     this.#claimer = new Claimer({
       database,

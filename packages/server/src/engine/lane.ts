@@ -23,9 +23,8 @@ type Waiting = 'none' | 'some' | 'many';
  * Why a lane starts nothing for now:
  * - `pace`: its rate limit is used up
  * - `read`: its webhook is being read
- * - `locked`: another transaction has locked its webhook, so outcomes cannot be written
  */
-export type Hold = 'pace' | 'read' | 'locked';
+export type Hold = 'pace' | 'read';
 
 /** One webhook's deliveries in this node's memory, and what the node knows about the webhook. */
 export class Lane {

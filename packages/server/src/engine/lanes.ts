@@ -228,19 +228,6 @@ export class Lanes {
     if (lane.holds.delete(why)) this.#offer(lane);
   }
 
-  /** Holds the lanes of webhooks that another transaction has locked. Their outcomes cannot be written. */
-  holdLocked(webhookIds: Iterable<string>): void {
-    for (const lane of this.#known(webhookIds)) this.hold(lane, 'locked');
-  }
-
-  releaseLocked(webhookIds: Iterable<string>): void {
-    for (const lane of this.#known(webhookIds)) this.release(lane, 'locked');
-  }
-
-  #known(webhookIds: Iterable<string>): Lane[] {
-    return [...webhookIds].flatMap((id) => this.#lanes.get(id) ?? []);
-  }
-
   /**
    * Notes how an attempt ended, which may change the webhook's condition. Returns the deliveries that therefore no
    * longer fit and must be given back (`surplus`), and whether to claim more.

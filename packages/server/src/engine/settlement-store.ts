@@ -3,7 +3,6 @@ import { evidenceOf } from '../outcomes/evidence.js';
 import type { Outcome, Verdict } from '../outcomes/outcome.js';
 import { arrayText } from '../postgres/array-text.js';
 import type { Queryable } from '../postgres/database.js';
-import { isLockTimeout } from '../postgres/database-errors.js';
 import type { GivenUp } from '../webhooks/webhook.js';
 import type { WebhookKey } from '../webhooks/webhook-store.js';
 import type { HealthReport } from './health.js';
@@ -87,14 +86,6 @@ export interface Settled {
   failing: readonly FailingWebhook[];
   /** The webhooks whose reports were not written, because another transaction has locked their health. */
   unreported: ReadonlySet<string>;
-}
-
-/**
- * Returns the webhooks that another transaction has locked, if this error means that outcomes could not be written
- * because of a lock, or else undefined. The set is empty if the error does not name them.
- */
-export function lockedWebhooks(error: unknown): ReadonlySet<string> | undefined {
-  return isLockTimeout(error) ? new Set((error as { detail?: string }).detail?.split(' ')) : undefined;
 }
 
 /**

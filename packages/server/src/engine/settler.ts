@@ -7,7 +7,7 @@ import {
   recordBatch,
 } from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
-import { isTooSlow, isTransient } from '../postgres/database-errors.js';
+import { isLockTimeout, isTooSlow, isTransient } from '../postgres/database-errors.js';
 import { levelFor } from '../signals/reported.js';
 import { failingMsMax, mustBeDisabled, type ServiceEvent, webhookDisabled } from '../webhooks/webhook.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../webhooks/webhook-store.js';
@@ -16,12 +16,25 @@ import { limits } from './limits.js';
 import {
   countSettled,
   type FailingWebhook,
-  lockedWebhooks,
   type Settled,
   type Settlement,
   settle,
 } from './settlement-store.js';
-import { type Entry, Unwritten } from './unwritten.js';
+
+/** A settlement to write, and what to do in the same transaction. */
+export interface Entry {
+  /** The ID under which this node leased the delivery. */
+  node: number;
+  settlement: Settlement;
+  /** Whether the delivery is given back before its turn, because this node has no room for it or is stopping. */
+  isSurplus?: boolean;
+  /** The event to record, unless the settlement was written before or this node was declared dead. */
+  event?: ServiceEvent;
+  /** The webhook to disable, because its receiver responded with 410. */
+  gone?: WebhookKey & { givenUrl: string };
+  /** How many times the database has refused a batch with this entry. */
+  refusals?: number;
+}
 
 /** What a commit of the settler has changed. */
 export interface Written {
@@ -40,10 +53,6 @@ export interface SettlerOptions {
   onWritten: (written: Written) => void;
   /** Called when a surplus delivery arrives (1), and when it leaves this node's memory (-1). */
   onSurplus: (delivery: LeasedDelivery, sign: 1 | -1) => void;
-  /** Called when writing outcomes has failed at least twice because another transaction has locked these webhooks. */
-  onLocked: (webhookIds: ReadonlySet<string>) => void;
-  /** Called when outcomes that had to wait for a lock on these webhooks have been written. */
-  onUnlocked: (webhookIds: ReadonlySet<string>) => void;
 }
 
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
@@ -54,7 +63,6 @@ export class Settler {
   #timer: NodeJS.Timeout | undefined;
   /** Whether `#timer` was set only to write health reports. Outcomes do not wait for such a timer. */
   #isForHealth = false;
-  #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
   /** How many entries the next batch may have: fewer after a batch that took too long. */
@@ -98,7 +106,6 @@ export class Settler {
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
     while (this.#unwritten.size > 0 || this.#flushing || !this.health.isEmpty) {
-      if (this.#unwritten.waiting === 0) this.#tryLocked();
       clearTimeout(this.#timer);
       this.#timer = undefined;
       const continues = await (this.#flushing ?? this.#flush());
@@ -117,7 +124,6 @@ export class Settler {
     await this.drain(deadlineMs);
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    clearTimeout(this.#lockedTimer);
     if (this.#unwritten.size === 0) return;
     this.#options.logger.error(
       { outcomes: this.#unwritten.size },
@@ -144,43 +150,23 @@ export class Settler {
     const batch = this.#unwritten.take(this.#most);
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
-      (unreported) => this.#succeeded(batch, reports, unreported),
+      (continues) => {
+        this.#most = Math.min(limits.settleOutcomes, this.#most * 2);
+        this.#flushed(limits.gatherMs);
+        return continues;
+      },
       (error: Error) => this.#failed(batch, reports, error),
     );
     return this.#flushing;
   }
 
-  #succeeded(
-    batch: readonly Entry[],
-    reports: readonly HealthReport[],
-    unreported: ReadonlySet<string>,
-  ): boolean {
-    // Another transaction has locked the health of these webhooks, so write their reports later. If the report of a
-    // success were lost, a webhook could be disabled by mistake.
-    this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
-    this.#most = Math.min(limits.settleOutcomes, this.#most * 2);
-    const unlocked = batch.filter(({ wasLocked }) => wasLocked);
-    if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
-    this.#flushed(limits.gatherMs);
-    return unreported.size === 0 || this.#unwritten.waiting > 0;
-  }
-
   #failed(batch: readonly Entry[], reports: readonly HealthReport[], error: Error): false {
     this.health.putBack(reports);
-    const named = lockedWebhooks(error);
-    // An entry that disables its webhook is alone in its batch. Its error does not name the webhook.
-    const webhooks = named && batch[0]?.gone ? webhooksOf(batch) : named;
-    const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
-    if (batch.some(isLocked)) {
-      this.#waitForLocks(this.#unwritten.setApart(batch, isLocked));
-      this.#flushed(limits.gatherMs);
-      return false;
-    }
     if (isTooSlow(error)) this.#most = Math.max(limits.settleOutcomesMin, Math.floor(batch.length / 2));
     // No delivery is lost: if the lease ends before the batch is written, other nodes repeat the attempts.
     const fields = { reason: error.message };
     this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
-    this.#unwritten.putBack(batch, webhooks !== undefined || !isTransient(error));
+    this.#unwritten.putBack(batch, isLockTimeout(error) || !isTransient(error));
     this.#flushed(limits.settleAgainMs);
     return false;
   }
@@ -188,66 +174,55 @@ export class Settler {
   /** Schedules the next flush, if there is anything left to write. */
   #flushed(againMs: number): void {
     this.#flushing = undefined;
-    const { waiting } = this.#unwritten;
-    const isFull = waiting >= limits.settleOutcomes && againMs === limits.gatherMs;
-    if (waiting > 0) this.#flushIn(isFull ? 0 : againMs);
+    const { size } = this.#unwritten;
+    const isFull = size >= limits.settleOutcomes && againMs === limits.gatherMs;
+    if (size > 0) this.#flushIn(isFull ? 0 : againMs);
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs, true);
   }
 
-  /** Schedules the next try for entries of locked webhooks. By then, the other transaction has usually ended. */
-  #waitForLocks(entries: readonly Entry[]): void {
-    const webhooks = webhooksOf(entries.filter(({ wasLocked }) => wasLocked));
-    if (webhooks.size > 0) {
-      this.#options.logger.warn(
-        { webhook_ids: [...webhooks], outcomes: entries.length },
-        'outcomes could not be written because another transaction has locked their webhooks; retrying',
-      );
-      this.#options.onLocked(webhooks);
-    }
-    for (const entry of entries) entry.wasLocked = true;
-    this.#lockedTimer ??= setTimeout(() => this.#tryLocked(), limits.settleAgainMs);
-  }
-
-  #tryLocked(): void {
-    clearTimeout(this.#lockedTimer);
-    this.#lockedTimer = undefined;
-    this.#unwritten.retryLocked();
-    this.#flushIn(0);
-  }
-
-  /** Writes a batch and health reports. Returns the webhooks whose health was locked and therefore not written. */
-  async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<ReadonlySet<string>> {
+  /**
+   * Writes a batch and health reports. Puts back what other transactions have locked. Returns whether to write another
+   * batch immediately.
+   */
+  async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<boolean> {
     const { database, onWritten } = this.#options;
-    const settlements = batch.map(({ settlement }) => settlement);
-    const hasEvents = batch.some(({ event, gone }) => event || gone);
-    const write = (client: Queryable) => this.#settle(client, batch, settlements, reports, hasEvents);
-    const { failing, unreported, ...written } = await (hasEvents
+    const needsTransaction = batch.some(({ event, gone }) => event || gone);
+    const write = (client: Queryable) => this.#settle(client, batch, reports, needsTransaction);
+    const { failing, unreported, entries, ...written } = await (needsTransaction
       ? database.transaction(write)
       : write(database));
-    countSettled(settlements);
-    for (const entry of batch) this.#count(entry, -1);
+    countSettled(entries.map(({ settlement }) => settlement));
+    for (const entry of entries) this.#count(entry, -1);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
-    return unreported;
+    // If the report of a success were lost, a webhook could be disabled by mistake.
+    this.health.putBack(reports.filter(({ webhook_id }) => unreported.has(webhook_id)));
+    if (entries !== batch)
+      this.#unwritten.putBack(
+        batch.filter((entry) => !entries.includes(entry)),
+        false,
+      );
+    return entries === batch && (unreported.size === 0 || this.#unwritten.size > 0);
   }
 
   /** Writes a batch and health reports, disables the webhooks named in `gone`, and records the resulting events. */
   async #settle(
     client: Queryable,
     batch: readonly Entry[],
-    settlements: readonly Settlement[],
     reports: readonly HealthReport[],
     listed: boolean,
-  ): Promise<Written & Omit<Settled, 'written'>> {
+  ): Promise<Written & Omit<Settled, 'written'> & { entries: readonly Entry[] }> {
     // Lock the webhooks before writing their health: every transaction takes these locks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
-    if (gone.length > 0) await lockWebhooks(client, gone);
+    const locked = gone.length > 0 ? await lockWebhooks(client, gone) : none;
+    const entries = locked.size === 0 ? batch : batch.filter((entry) => !locked.has(entry.gone?.id ?? ''));
+    const settlements = entries.map(({ settlement }) => settlement);
     const node = batch[0]?.node ?? this.#node;
     const options = { listed, failingMs: failingMsMax };
     const { written, ...health } = await settle(client, node, settlements, reports, options);
     const disabled: WebhookKey[] = [];
     const events: ServiceEvent[] = [];
-    for (const { settlement, event, gone } of batch) {
+    for (const { settlement, event, gone } of entries) {
       if (!written.has(settlement.delivery.delivery_id)) continue;
       if (event) events.push(event);
       const about = gone && (await disableWebhook(client, gone, 'gone', gone.givenUrl));
@@ -257,7 +232,7 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { settled: batch.length, disabled, recorded, ...health };
+    return { settled: entries.length, disabled, recorded, entries, ...health };
   }
 
   /** Disables a webhook if all its attempts have failed for days. */
@@ -266,7 +241,8 @@ export class Settler {
     if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, webhook.now_ms)) return;
     try {
       const recorded = await database.transaction(async (client) => {
-        await lockWebhooks(client, [webhook]);
+        const locked = await lockWebhooks(client, [webhook]);
+        if (locked.size > 0) throw new Error('another transaction has locked it');
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
@@ -277,12 +253,64 @@ export class Settler {
   }
 }
 
-/** Returns whether an entry cannot be written while these webhooks are locked. */
-function needsLock({ settlement, gone }: Entry, webhooks: ReadonlySet<string>): boolean {
-  const { status, delivery } = settlement;
-  return webhooks.has(delivery.webhook_id) && (status === 'pending' || gone !== undefined);
+const none: ReadonlySet<string> = new Set();
+
+/** The entries that a node has not written yet. */
+class Unwritten {
+  #entries: Entry[] = [];
+  /**
+   * Surplus deliveries, which get only the space that outcomes leave in a batch. Outcomes come first, because an
+   * attempt is repeated if its outcome is lost.
+   */
+  #surplus: Entry[] = [];
+
+  get size(): number {
+    return this.#entries.length + this.#surplus.length;
+  }
+
+  /** Adds an entry. Returns how many are now in the same queue. */
+  add(entry: Entry): number {
+    return (entry.isSurplus ? this.#surplus : this.#entries).push(entry);
+  }
+
+  /**
+   * Takes the next batch, of at most `most` entries with the same node ID. An entry that was refused twice gets
+   * a batch of its own.
+   */
+  take(most: number): Entry[] {
+    const first = this.#entries[0] ?? this.#surplus[0];
+    if (!first) return [];
+    if (isAlone(first)) return this.#entries.splice(0, 1);
+    const batch: Entry[] = [];
+    const takeFrom = (queue: readonly Entry[]) =>
+      queue.filter((entry) => {
+        const isTaken = batch.length < most && entry.node === first.node && !isAlone(entry);
+        if (isTaken) batch.push(entry);
+        return !isTaken;
+      });
+    this.#entries = takeFrom(this.#entries);
+    this.#surplus = takeFrom(this.#surplus);
+    return batch;
+  }
+
+  /**
+   * Puts a batch that could not be written at the front of the queue again. If the database refused the batch
+   * (`isRefused`), a single entry may be the cause. So after two refusals, each entry is written alone. After the
+   * third, it goes to the back. If the database itself had a problem, such as a full disk, the batch stays together.
+   */
+  putBack(batch: readonly Entry[], isRefused: boolean): void {
+    if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
+    if ((batch[0]?.refusals ?? 0) > 2) this.#entries.push(...batch);
+    else this.#entries.unshift(...batch);
+  }
+
+  /** Removes and returns the surplus deliveries. */
+  dropSurplus(): readonly Entry[] {
+    return this.#surplus.splice(0);
+  }
 }
 
-function webhooksOf(entries: readonly Entry[]): ReadonlySet<string> {
-  return new Set(entries.map(({ settlement }) => settlement.delivery.webhook_id));
+/** Returns whether an entry gets a batch of its own. */
+function isAlone({ refusals = 0 }: Entry): boolean {
+  return refusals > 1;
 }

@@ -219,15 +219,24 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
   return rows[0];
 }
 
-/** Locks webhooks until the transaction ends. Does not wait: it fails if another transaction has locked one. */
-export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[]): Promise<void> {
-  await client.query({
+/** Locks webhooks until the transaction ends. Does not wait: returns the IDs of those that another one has locked. */
+export async function lockWebhooks(
+  client: Queryable,
+  keys: readonly WebhookKey[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ id: string }>({
     text: `
-  select from posthorn.webhooks
+  with free as (
+    select organization_id, id from posthorn.webhooks
+     where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
+       for update skip locked
+  )
+  select id from posthorn.webhooks
    where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
-     for update nowait`,
+     and (organization_id, id) not in (select * from free)`,
     values: [keys.map((key) => key.organization_id), keys.map((key) => key.id)],
   });
+  return new Set(rows.map(({ id }) => id));
 }
 
 /**

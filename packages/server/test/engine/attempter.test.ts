@@ -6,7 +6,7 @@ import { HealthReports } from '../../src/engine/health.js';
 import { Lane } from '../../src/engine/lane.js';
 import { Lanes } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
-import type { Entry } from '../../src/engine/unwritten.js';
+import type { Entry } from '../../src/engine/settler.js';
 import { leasedDelivery } from '../support/deliveries.js';
 
 /** An attempter whose webhook is active and whose receiver responds with 200. */

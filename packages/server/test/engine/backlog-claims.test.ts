@@ -314,18 +314,6 @@ describe('a claim', () => {
     expect(claimed).toHaveLength(200);
   });
 
-  test('locks only what it takes: another node gets the rest meanwhile', async () => {
-    const { database, node } = await withNode();
-    const other = await registerNode(database, 60_000);
-    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
-    await database.transaction(async (client) => {
-      expect((await claimFor(client, node, { each: 4 })).deliveries).toHaveLength(4);
-      const meanwhile = await claimFor(database, other);
-      expect([meanwhile.deliveries.length, [...meanwhile.more]]).toEqual([8, ['WHK-1']]);
-    });
-    expect((await claimFor(database, other)).more.size).toBe(0);
-  });
-
   test('returns deliveries that lost their event without a payload, so that they can end', async () => {
     const { database, node } = await withNode();
     const { events } = await recordFor(database, null, 4);

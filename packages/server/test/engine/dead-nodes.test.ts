@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import fc from 'fast-check';
-import pg from 'pg';
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   countOtherNodes,
   registerNode,
@@ -38,7 +37,6 @@ import {
 } from '../support/deliveries.js';
 import { ExplainedClient } from '../support/explained-client.js';
 import { setLimits } from '../support/limits.js';
-import { eventually } from '../support/tenant.js';
 
 describe('an ID that a node gave up', () => {
   const expire = (database: Queryable, id: number) =>
@@ -260,70 +258,6 @@ describe('when a node is declared dead', () => {
     while (released.at(-1)! > 0);
     expect(released).toEqual([10, 10, 5 + 7, 0]);
   });
-});
-
-describe('settling while the node is declared dead', () => {
-  async function prepared() {
-    const { database, url, node } = await withNode();
-    const { leased } = await recordFor(database, node, 6);
-    await retireNodes(database, [node]);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    onTestFinished(() => client.end());
-    await client.query('begin');
-    const aside: Queryable = { query: (statement) => client.query(statement) };
-    const isWaiting = (name: string) =>
-      eventually(
-        async () => {
-          const { rows } = await database.query<{ waiting: number }>({
-            text: `
-  select count(*) as waiting from pg_stat_activity
-   where datname = current_database() and wait_event_type = 'Lock' and query like '%posthorn.' || $1 || '(%'`,
-            values: [name],
-          });
-          return rows[0]!.waiting;
-        },
-        (waiting) => waiting === 1,
-      );
-    const everyOne = async () => {
-      const { deliveries } = await claimFor(database, await registerNode(database, 60_000));
-      const rows = await deliveryRows(database);
-      const ids = [...idsOf(deliveries), ...rows.map(({ id }) => id)].sort();
-      return { ids, settled: rows.filter(({ status }) => status === 'success').length };
-    };
-    return { database, node, leased, client, aside, isWaiting, everyOne };
-  }
-
-  test.each([
-    ['commit', 3],
-    ['rollback', 6],
-  ])('is skipped by a release until its %s; nothing is lost or duplicated', async (end, released) => {
-    const { database, node, leased, client, aside, everyOne } = await prepared();
-    expect(await settleFor(aside, node, leased.slice(0, 3).map(succeeded))).toHaveLength(3);
-    expect(await releaseLeases(database, many)).toBe(0);
-    await client.query(end);
-    expect(await releaseLeases(database, many)).toBe(released);
-    expect(await handoffSizes(database)).toEqual([]);
-    expect(await everyOne()).toEqual({ ids: idsOf(leased).sort(), settled: 6 - released });
-  });
-
-  test.each([
-    ['commit', 0],
-    ['rollback', 6],
-  ])(
-    'waits for the %s of an earlier release, and then knows who has the deliveries',
-    async (end, settled) => {
-      const { database, node, leased, client, aside, isWaiting, everyOne } = await prepared();
-      // The plain client does not parse numbers.
-      expect(Number(await releaseLeases(aside, many))).toBe(6);
-      const settling = settleFor(database, node, leased.map(succeeded));
-      await isWaiting('settle');
-      await client.query(end);
-      expect(await settling).toHaveLength(settled);
-      expect(await handoffSizes(database)).toEqual([]);
-      expect(await everyOne()).toEqual({ ids: idsOf(leased).sort(), settled });
-    },
-  );
 });
 
 describe('with any sequence of recording, claiming and settling', () => {

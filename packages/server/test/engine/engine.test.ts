@@ -1,9 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
-import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { limits } from '../../src/engine/limits.js';
-import { event, record } from '../support/client.js';
-import { inMemory } from '../support/hostile-receiver.js';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { setLimits } from '../support/limits.js';
 import { Log } from '../support/log.js';
 import { Held, hangs, type Received, startReceiver } from '../support/receiver.js';
@@ -244,50 +240,6 @@ describe('a webhook that only fails', () => {
       expect(await standing(owner, webhook)).toMatchObject({ status: 'active' });
     },
   );
-});
-
-test('a webhook whose outcomes cannot be written because it is locked gets no more requests until they are, and others do', async () => {
-  const log = new Log();
-  const own = await startTestService({}, log);
-  const [owner, other] = [await newTenant(own), await newTenant(own)];
-  const { receiver: failing, webhook } = await owner.connect(500);
-  const { receiver: fine } = await other.connect();
-  const holder = new pg.Client({ connectionString: own.databaseUrl });
-  await holder.connect();
-  onTestFinished(() => holder.end());
-  await holder.query('begin');
-  await holder.query('select from posthorn.webhooks where id = $1 for update', [webhook.id]);
-  await owner.record();
-  await failing.deliveries.nth(1);
-  await log.until('outcomes could not be written because another transaction has locked their webhooks');
-  const waiting = await owner.record();
-  await other.record();
-  await fine.deliveries.nth(1);
-  expect(failing.deliveries.count).toBe(1);
-  await holder.query('rollback');
-  expect((await failing.deliveries.nth(2)).envelope.id).toBe(waiting.id);
-});
-
-test('a locked webhook that gives back more deliveries than may be unsettled does not stop the others', async () => {
-  setLimits({ unsettledOutcomes: 20, settleOutcomes: 5, laneQueuedFailing: 1 });
-  const [owner, other] = [await newTenant(service), await newTenant(service)];
-  const held = new Held();
-  const { receiver: failing, webhook } = await owner.connect(held.reply);
-  const { receiver: fine } = await other.connect();
-  await record(service, ...Array.from({ length: 40 }, () => event({ organization_id: owner.organization })));
-  await failing.deliveries.nth(limits.windowAtStart);
-  const holder = new pg.Client({ connectionString: service.databaseUrl });
-  await holder.connect();
-  onTestFinished(() => holder.end());
-  await holder.query('begin');
-  await holder.query('select from posthorn.webhooks where id = $1 for update', [webhook.id]);
-  held.release(500);
-  await eventually(
-    () => inMemory(service.platformUrl),
-    ({ queued }) => queued <= limits.laneQueuedFailing,
-  );
-  await other.record();
-  await fine.deliveries.nth(1);
 });
 
 describe('a shutdown', () => {

@@ -229,8 +229,7 @@ describe('a settler', () => {
     const written: Written[] = [];
     const settler = new Settler({
       ...{ database: refusing, logger: pino({ level: 'silent' }) },
-      ...{ room: () => noRoom, onWritten: (one) => void written.push(one) },
-      ...{ onSurplus: () => undefined, onLocked: () => undefined, onUnlocked: () => undefined },
+      ...{ room: () => noRoom, onWritten: (one) => void written.push(one), onSurplus: () => undefined },
     });
     const fail = async (ms: number) => {
       const { leased } = await recordFor(database, node, 1);

@@ -543,20 +543,3 @@ test('a webhook with a rate limit holds up no other one, and keeps little in mem
   expect([rig.count('WHK-limited'), rig.count('WHK-free')]).toEqual([0, 10]);
   expect(rig.toClaim('WHK-limited')).toBe(0);
 });
-
-test('a locked webhook gets nothing until it is unlocked, even if its rate limit allows more or it has been read', () => {
-  const rig = new Rig();
-  rig.add(...many(20, 'WHK-locked'));
-  const { lane } = rig.inFlight[0]!;
-  rig.lanes.limit(rig.inFlight[0]!, 10);
-  rig.end('delivered');
-  rig.lanes.hold(lane, 'read');
-  rig.lanes.holdLocked(['WHK-locked']);
-  rig.lanes.release(lane, 'read');
-  while (rig.timers.length > 0) rig.wait();
-  rig.pump();
-  expect(rig.inFlight).toEqual([]);
-  rig.lanes.releaseLocked(['WHK-locked']);
-  rig.pump();
-  expect(rig.count('WHK-locked')).toBe(1);
-});

@@ -1,4 +1,3 @@
-import { EventEmitter, once } from 'node:events';
 import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -6,8 +5,7 @@ import { registerNode } from '../../src/cells/node-store.js';
 import { readDelivery } from '../../src/deliveries/history-store.js';
 import { limits } from '../../src/engine/limits.js';
 import { givenBack } from '../../src/engine/settlement-store.js';
-import { Settler, type SettlerOptions } from '../../src/engine/settler.js';
-import type { Entry } from '../../src/engine/unwritten.js';
+import { type Entry, Settler, type SettlerOptions } from '../../src/engine/settler.js';
 import { type LeasedDelivery, noRoom } from '../../src/events/recording-store.js';
 import { Database, type Queryable, type Statement, type Transaction } from '../../src/postgres/database.js';
 import { readUndelivered } from '../../src/stats/delivery-count-store.js';
@@ -63,13 +61,7 @@ async function withSettler(options: Partial<SettlerOptions> = {}) {
   onTestFinished(() => faltering.close());
   const settler = new Settler({
     ...{ database: faltering, logger: pino({ level: 'silent' }) },
-    ...{
-      room: () => noRoom,
-      onWritten: () => undefined,
-      onSurplus: () => undefined,
-      onLocked: () => undefined,
-      onUnlocked: () => undefined,
-    },
+    ...{ room: () => noRoom, onWritten: () => undefined, onSurplus: () => undefined },
     ...options,
   });
   const write = async (entries: readonly Entry[]) => {
@@ -102,14 +94,9 @@ describe('the settler', () => {
   });
 
   describe('while another transaction has locked a webhook', () => {
-    /** Two webhooks that get the same events. Another transaction has locked the first. */
-    async function withLock(options: Partial<SettlerOptions> = {}) {
-      const heard: string[] = [];
-      const prepared = await withSettler({
-        ...options,
-        onLocked: (ids) => void heard.push(`locked ${[...ids]}`),
-        onUnlocked: (ids) => void heard.push(`unlocked ${[...ids]}`),
-      });
+    /** Two webhooks that get the same three events. Another transaction has locked the first. */
+    async function withLock() {
+      const prepared = await withSettler();
       const { database, url, node } = prepared;
       await subscribe(database, { id: 'WHK-2' });
       const { leased } = await recordFor(database, node, 3);
@@ -122,35 +109,33 @@ describe('the settler', () => {
           () => deliveryRows(database),
           (rows) => rows.length === count,
         );
-      return { ...prepared, leased, holder, heard, untilWritten };
+      const [first, ...others] = leased.toSorted((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
+      const key = { organization_id: 'ORG-acme', id: 'WHK-1', givenUrl: 'https://receiver.test/' };
+      const gone = {
+        node,
+        settlement: { ...succeeded(first!), status: 'failed' as const, http_status: 410 },
+        gone: key,
+      };
+      return { ...prepared, leased, others, gone, holder, untilWritten };
     }
 
-    test('writes the outcomes of others, and those of the webhook as soon as it can', async () => {
-      setLimits({ settleAgainMs: 50 });
-      const { settler, node, leased, holder, heard, untilWritten, database } = await withLock();
-      for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
-      expect(new Set((await untilWritten(3)).map((row) => row.webhook_id))).toEqual(new Set(['WHK-2']));
-      await eventually(
-        async () => heard,
-        ([first]) => first === 'locked WHK-1',
-      );
-      const more = (await recordFor(database, node, 1)).leased.find((one) => one.webhook_id === 'WHK-2')!;
-      settler.add({ node, settlement: failedOnce(more, 0) });
-      await untilWritten(4);
-      await holder.query('rollback');
-      await untilWritten(7);
-      expect(heard.at(-1)).toBe('unlocked WHK-1');
+    test('writes its outcomes, retries and what is given back at once', async () => {
+      const { node, leased, write, database } = await withLock();
+      const [retry, back, ...delivered] = leased;
+      await write([
+        { node, settlement: failedOnce(retry!, 0) },
+        { node, settlement: givenBack(back!, 0), isSurplus: true },
+        ...delivered.map(entryOf(node)),
+      ]);
+      expect(await deliveryRows(database)).toHaveLength(6);
     });
 
-    test('writes the outcomes of others even if the receiver of the webhook is gone', async () => {
-      const { settler, node, leased, holder, untilWritten, database } = await withLock();
-      const [first, ...others] = leased.toSorted((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
-      const gone = { organization_id: 'ORG-acme', id: 'WHK-1', givenUrl: 'https://receiver.test/' };
-      settler.add({ node, settlement: { ...succeeded(first!), status: 'failed', http_status: 410 }, gone });
+    test('writes the outcomes of others even if the receiver of the webhook is gone, and that one as soon as it can', async () => {
+      const { settler, node, others, gone, holder, untilWritten, database } = await withLock();
+      settler.add(gone);
       for (const delivery of others) settler.add(entryOf(node)(delivery));
       await untilWritten(5);
       await holder.query('rollback');
-      await settler.drain(performance.now() + 20_000);
       await untilWritten(6);
       const { rows } = await database.query({
         text: "select status from posthorn.webhooks where id = 'WHK-1'",
@@ -158,48 +143,12 @@ describe('the settler', () => {
       expect(rows).toEqual([{ status: 'disabled' }]);
     });
 
-    test('lets sending continue however many deliveries are given back, and keeps them until they are written', async () => {
-      setLimits({ unsettledOutcomes: 2 });
-      const kept: string[] = [];
-      const { settler, node, leased, holder, untilWritten, database } = await withLock({
-        onSurplus: ({ delivery_id: id, webhook_id }, sign) =>
-          void (sign === 1
-            ? kept.push(`${webhook_id} ${id}`)
-            : kept.splice(kept.indexOf(`${webhook_id} ${id}`), 1)),
-      });
-      for (const delivery of leased)
-        settler.add({ node, settlement: givenBack(delivery, 0), isSurplus: true });
-      expect([settler.isBehind, kept.length]).toEqual([false, 6]);
-      await untilWritten(3);
-      await eventually(
-        async () => kept,
-        ({ length }) => length === 3,
-      );
-      expect(kept.every((one) => one.startsWith('WHK-1 '))).toBe(true);
-      await holder.query('rollback');
-      await settler.stop(performance.now() + 20_000);
-      expect(kept).toEqual([]);
-      expect((await deliveryRows(database)).map(({ status, attempts }) => [status, attempts])).toEqual(
-        Array(6).fill(['pending', 0]),
-      );
-    });
-
-    test('tries all outcomes of the webhook at once, however many batches they fill', async () => {
-      setLimits({ settleOutcomes: 1 });
-      const warnings = new EventEmitter();
-      const { settler, node, leased } = await withLock({
-        logger: pino({}, { write: (line) => void warnings.emit('warning', JSON.parse(line)) }),
-      });
-      const warned = once(warnings, 'warning');
-      for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
-      expect(await warned).toMatchObject([{ webhook_ids: ['WHK-1'], outcomes: 3 }]);
-    });
-
     test('does not wait for it when it stops, and writes the outcomes of others', async () => {
-      const { settler, node, leased, untilWritten } = await withLock();
-      for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
+      const { settler, node, others, gone, untilWritten } = await withLock();
+      settler.add(gone);
+      for (const delivery of others) settler.add(entryOf(node)(delivery));
       await settler.stop(performance.now() + 1_000);
-      await untilWritten(3);
+      await untilWritten(5);
     });
   });
 

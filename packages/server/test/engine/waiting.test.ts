@@ -194,65 +194,6 @@ describe('a delivery that waits for its webhook', () => {
       (waiting) => waiting > 0,
     );
 
-  test.each([
-    ['a claim', (client: Queryable, node: number) => claimFor(client, node, onlyFirst)],
-    ['an alignment', (client: Queryable) => align(client)],
-  ])('is not held if the webhook becomes active while %s holds it', async (_, hold) => {
-    const { database, node, retries, waiting } = await prepared();
-    await changeWebhook(database, webhook, { status: 'unverified' });
-    const activated = await database.transaction(async (client) => {
-      await hold(client, node);
-      const activating = changeWebhook(database, webhook, { status: 'active' }).then(() => align(database));
-      await Promise.race([activating, untilOneWaits(database)]);
-      return { activating };
-    });
-    await activated.activating;
-    const { deliveries } = await claimFor(database, node, onlyFirst);
-    expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
-  });
-
-  test('and whose webhook is being changed does not make a claim wait', async () => {
-    const { database, node } = await prepared();
-    await changeWebhook(database, webhook, { status: 'unverified' });
-    await database.transaction(async (client) => {
-      await changeWebhook(client, webhook, { status: 'active' });
-      const { deliveries } = await claimFor(database, node);
-      expect(deliveries.map((one) => one.webhook_id)).toEqual(Array(2 + 8).fill('WHK-2'));
-    });
-    expect((await claimFor(database, node)).deliveries).toHaveLength(2 + 8);
-  });
-
-  test('and is being claimed is left to the node that claims it', async () => {
-    const { database, node, outcomes } = await prepared();
-    await database.transaction(async (client) => {
-      const { deliveries } = await claimFor(client, node, { webhooks: new Map([['WHK-2', 0]]), each: 6 });
-      expect(deliveries).toHaveLength(6);
-      await changeWebhook(database, webhook, disabled);
-      await align(database);
-    });
-    // What is left of a recording that was split just then ends with the next look at it.
-    await align(database);
-    const ended = (await outcomes()).filter(({ status }) => status === 'failed');
-    expect(ended.length).toBe(2 + 8 - 6);
-    expect(await backlogSizes(database, 'leased')).toEqual([4]);
-  });
-
-  test('and is being claimed is not held, and the alignment does not wait for the claim, which could deadlock', async () => {
-    const { database, node } = await prepared();
-    const claimed = await database.transaction(async (client) => {
-      const { deliveries } = await claimFor(client, node, { ...onlyFirst, each: 6 });
-      await changeWebhook(database, webhook, { status: 'unverified' });
-      await align(database);
-      return idsOf(deliveries);
-    });
-    expect(claimed).toHaveLength(6);
-    await align(database);
-    const waiting = (await deliveryRows(database)).filter(({ webhook_id: id }) => id === 'WHK-1');
-    expect(waiting.map(({ leased_by }) => leased_by)).toEqual([node, node]);
-    expect(await backlogSizes(database, 'leased')).toEqual([4]);
-    expect((await backlogSizes(database, 'held')).reduce((sum, size) => sum + size)).toBe(2 + 8 - 6);
-  });
-
   test('and is held is released although it is being redelivered at this moment', async () => {
     const { database, node, retries, waiting } = await prepared();
     await changeWebhook(database, webhook, { status: 'unverified' });

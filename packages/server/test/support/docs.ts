@@ -195,3 +195,20 @@ export function statesOfType(file: string): readonly string[] {
   const union = /\bstatus: ((?:'\w+'(?: \| )?)+);/.exec(text)?.[1] ?? '';
   return [...union.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).sort();
 }
+
+/** The SQL functions and stores that write one of these tables, each with those that it writes. */
+export function writersOf(tables: readonly string[]): Record<string, string[]> {
+  const found: Record<string, string[]> = {};
+  for (const folder of ['packages/server/schema/functions', 'packages/server/src']) {
+    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).sort()) {
+      if (!/\.sql$|store\.ts$/.test(file)) continue;
+      const text = readFileSync(join(root, folder, file), 'utf8');
+      const writes = text.matchAll(/\b(?:insert into|update|delete from) posthorn\.(\w+)/g);
+      const own = new Set(
+        [...writes].map(([, table = '']) => table).filter((table) => tables.includes(table)),
+      );
+      if (own.size > 0) found[file] = [...own].sort();
+    }
+  }
+  return found;
+}
