@@ -1,4 +1,4 @@
-import type { DefinedError } from 'ajv';
+import type { ErrorObject } from 'ajv';
 import { patternInWords } from './pattern.js';
 
 /** One error in a value: where it is, a code for programs, and a message for people. */
@@ -10,27 +10,16 @@ export interface Fault {
   readonly detail: string;
 }
 
-/** An error for a failed keyword, as both Ajv and Fastify report it. */
-interface KeywordError {
-  readonly keyword: string;
-  readonly instancePath: string;
-  readonly schemaPath: string;
-  readonly params: Readonly<Record<string, unknown>>;
-  readonly message?: string | undefined;
-  /** Present only with Ajv's `verbose`. The detail of an unknown field then lists the known ones. */
-  readonly parentSchema?: unknown;
-}
-
 /** An error. For a keyword such as `anyOf`, `tried` has the errors of the branches. */
 interface Finding {
-  readonly error: KeywordError;
+  readonly error: ErrorObject;
   readonly tried: readonly Finding[];
 }
 
 const trying = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames']);
 
 /** Returns the faults without duplicates, in Ajv's order. `value` is the whole validated value. */
-export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined, value: unknown): Fault[] {
+export function faultsFromAjv(errors: readonly ErrorObject[] | null | undefined, value: unknown): Fault[] {
   const faults = nest(errors ?? []).flatMap((finding) => faultsOf(finding, value));
   const outOfChoice = new Set(
     faults.filter(({ code }) => code === 'not_one_of').map(({ pointer }) => pointer),
@@ -60,7 +49,7 @@ export const isUnknown = ({ code }: { readonly code: string }): boolean =>
  * Nests the errors of branches in the error of their keyword, such as `anyOf`. Ajv reports the errors of
  * branches right before the error of the keyword, inner ones first.
  */
-function nest(errors: readonly KeywordError[]): Finding[] {
+function nest(errors: readonly ErrorObject[]): Finding[] {
   const findings: Finding[] = [];
   for (const error of errors) {
     // `if` only repeats that `then` or `else` failed, which is a separate error.
@@ -74,7 +63,7 @@ function nest(errors: readonly KeywordError[]): Finding[] {
   return findings;
 }
 
-function isWithin(inner: KeywordError, outer: KeywordError): boolean {
+function isWithin(inner: ErrorObject, outer: ErrorObject): boolean {
   return (
     inner.schemaPath.startsWith(`${outer.schemaPath}/`) &&
     (inner.instancePath === outer.instancePath || inner.instancePath.startsWith(`${outer.instancePath}/`))
@@ -125,110 +114,85 @@ function faultsOfBranches({ error, tried }: Finding, root: unknown): Fault[] {
   return [{ pointer: instancePath, code: 'wrong_type', detail }];
 }
 
-function acceptedBy(raw: KeywordError): string[] {
-  const error = raw as DefinedError;
-  switch (error.keyword) {
-    case 'const':
-      return [JSON.stringify(error.params.allowedValue)];
-    case 'enum':
-      return error.params.allowedValues.map((allowed: unknown) => JSON.stringify(allowed));
-    case 'type':
-      return [error.params.type].flat().map((type) => nameOfType[type] ?? type);
-    default:
-      return [];
-  }
+function acceptedBy({ keyword, params }: ErrorObject): string[] {
+  if (keyword === 'const') return [JSON.stringify(params.allowedValue)];
+  if (keyword === 'enum') return params.allowedValues.map((allowed: unknown) => JSON.stringify(allowed));
+  return [params.type].flat().map((type) => nameOfType[type] ?? type);
 }
 
-function faultOf(raw: KeywordError, root: unknown): Fault {
-  const error = raw as DefinedError;
-  const pointer = error.instancePath;
-  const fault = (code: string, detail: string): Fault => ({ pointer, code, detail });
-  switch (error.keyword) {
-    case 'required':
-      return {
-        pointer: join(pointer, error.params.missingProperty),
-        code: 'required',
-        detail: 'is required',
-      };
-    case 'dependencies':
-    case 'dependentRequired': {
-      const { missingProperty, property } = error.params;
-      return {
-        pointer: join(pointer, missingProperty),
-        code: 'required',
-        detail: `is required when ${property} is given`,
-      };
-    }
-    case 'additionalProperties':
-      return unknownField(join(pointer, error.params.additionalProperty), raw.parentSchema);
-    case 'unevaluatedProperties':
-      return unknownField(join(pointer, error.params.unevaluatedProperty), undefined);
-    case 'propertyNames': {
-      const { propertyName } = error.params;
-      return {
-        pointer: join(pointer, propertyName),
-        code: 'invalid_name',
-        detail: 'is not a valid field name',
-      };
-    }
-    case 'type':
-      return fault('wrong_type', `must be ${anyOf(acceptedBy(raw))}, got ${kindOf(at(root, pointer))}`);
-    case 'const':
-    case 'enum':
-      return fault('not_one_of', `must be ${anyOf(acceptedBy(raw))}`);
-    case 'minimum':
-      return fault('too_small', `must be at least ${error.params.limit}`);
-    case 'exclusiveMinimum':
-      return fault('too_small', `must be greater than ${error.params.limit}`);
-    case 'maximum':
-      return fault('too_large', `must be at most ${error.params.limit}`);
-    case 'exclusiveMaximum':
-      return fault('too_large', `must be less than ${error.params.limit}`);
-    case 'multipleOf':
-      return fault('not_a_multiple', `must be a multiple of ${error.params.multipleOf}`);
-    case 'minLength':
-      return fault('too_short', `must have at least ${countOf(error.params.limit, 'character')}`);
-    case 'maxLength':
-      return fault('too_long', `must have at most ${countOf(error.params.limit, 'character')}`);
-    case 'pattern':
-      return fault('pattern_mismatch', `must ${patternPhrase(error.params.pattern)}`);
-    case 'format':
-      return fault(
-        'invalid_format',
-        `must be ${nameOfFormat[error.params.format] ?? `a valid ${error.params.format}`}`,
-      );
-    case 'minItems':
-      return fault('too_few_items', `must have at least ${countOf(error.params.limit, 'item')}`);
-    case 'maxItems':
-    case 'additionalItems':
-    case 'items':
-    case 'unevaluatedItems':
-      return fault('too_many_items', `must have at most ${countOf(error.params.limit, 'item')}`);
-    case 'uniqueItems':
-      return fault(
-        'duplicate_items',
-        `must not contain duplicates: items ${error.params.j} and ${error.params.i} are the same`,
-      );
-    case 'contains': {
-      const { minContains, maxContains } = error.params;
-      const atMost = maxContains === undefined ? '' : ` and at most ${maxContains}`;
-      const items = countOf(minContains, 'matching item');
-      return fault('wrong_item_count', `must have at least ${items}${atMost}`);
-    }
-    case 'minProperties':
-      return fault('too_few_fields', `must have at least ${countOf(error.params.limit, 'field')}`);
-    case 'maxProperties':
-      return fault('too_many_fields', `must have at most ${countOf(error.params.limit, 'field')}`);
-    case 'oneOf':
-      return fault('ambiguous', 'must match exactly one of the accepted forms, but matches several');
-    case 'anyOf':
-      return fault('no_match', 'must match one of the accepted forms');
-    case 'not':
-    case 'false schema':
-      return fault('not_allowed', 'is not allowed');
-    default:
-      return fault('invalid', raw.message ?? 'is not valid');
-  }
+type Rule = readonly [
+  code: string,
+  detailOf: (params: ErrorObject['params'], error: ErrorObject, root: unknown) => string,
+];
+
+const atLeast = (code: string, noun: string): Rule => [
+  code,
+  ({ limit }) => `must have at least ${countOf(limit, noun)}`,
+];
+const atMost = (code: string, noun: string): Rule => [
+  code,
+  ({ limit }) => `must have at most ${countOf(limit, noun)}`,
+];
+const notOneOf: Rule = ['not_one_of', (_, error) => `must be ${anyOf(acceptedBy(error))}`];
+const requiredWith: Rule = ['required', ({ property }) => `is required when ${property} is given`];
+const tooManyItems = atMost('too_many_items', 'item');
+const notAllowed: Rule = ['not_allowed', () => 'is not allowed'];
+
+/** The code and the detail of a fault, for each keyword. */
+const rules: ReadonlyMap<string, Rule> = new Map(
+  Object.entries<Rule>({
+    required: ['required', () => 'is required'],
+    dependencies: requiredWith,
+    dependentRequired: requiredWith,
+    additionalProperties: ['unknown_field', (_, { parentSchema }) => unknownField(parentSchema)],
+    unevaluatedProperties: ['unknown_field', () => unknownField(undefined)],
+    propertyNames: ['invalid_name', () => 'is not a valid field name'],
+    type: [
+      'wrong_type',
+      (_, error, root) => `must be ${anyOf(acceptedBy(error))}, got ${kindOf(at(root, error.instancePath))}`,
+    ],
+    const: notOneOf,
+    enum: notOneOf,
+    minimum: ['too_small', ({ limit }) => `must be at least ${limit}`],
+    exclusiveMinimum: ['too_small', ({ limit }) => `must be greater than ${limit}`],
+    maximum: ['too_large', ({ limit }) => `must be at most ${limit}`],
+    exclusiveMaximum: ['too_large', ({ limit }) => `must be less than ${limit}`],
+    multipleOf: ['not_a_multiple', ({ multipleOf }) => `must be a multiple of ${multipleOf}`],
+    minLength: atLeast('too_short', 'character'),
+    maxLength: atMost('too_long', 'character'),
+    pattern: ['pattern_mismatch', ({ pattern }) => `must ${patternPhrase(pattern)}`],
+    format: ['invalid_format', ({ format }) => `must be ${nameOfFormat[format] ?? `a valid ${format}`}`],
+    minItems: atLeast('too_few_items', 'item'),
+    maxItems: tooManyItems,
+    additionalItems: tooManyItems,
+    items: tooManyItems,
+    unevaluatedItems: tooManyItems,
+    uniqueItems: [
+      'duplicate_items',
+      ({ i, j }) => `must not contain duplicates: items ${j} and ${i} are the same`,
+    ],
+    contains: [
+      'wrong_item_count',
+      ({ minContains, maxContains }) =>
+        `must have at least ${countOf(minContains, 'matching item')}` +
+        (maxContains === undefined ? '' : ` and at most ${maxContains}`),
+    ],
+    minProperties: atLeast('too_few_fields', 'field'),
+    maxProperties: atMost('too_many_fields', 'field'),
+    oneOf: ['ambiguous', () => 'must match exactly one of the accepted forms, but matches several'],
+    anyOf: ['no_match', () => 'must match one of the accepted forms'],
+    not: notAllowed,
+    'false schema': notAllowed,
+  }),
+);
+
+function faultOf(error: ErrorObject, root: unknown): Fault {
+  const { params, instancePath } = error;
+  const [code, detailOf] = rules.get(error.keyword) ?? ['invalid', () => error.message ?? 'is not valid'];
+  const field =
+    params.missingProperty ?? params.additionalProperty ?? params.unevaluatedProperty ?? params.propertyName;
+  const pointer = field === undefined ? instancePath : join(instancePath, field);
+  return { pointer, code, detail: detailOf(params, error, root) };
 }
 
 function patternPhrase(pattern: string): string {
@@ -236,11 +200,9 @@ function patternPhrase(pattern: string): string {
   return words === undefined ? `match the pattern ${pattern}` : `be ${words}`;
 }
 
-function unknownField(pointer: string, schema: unknown): Fault {
+function unknownField(schema: unknown): string {
   const known = Object.keys((schema as { properties?: object } | undefined)?.properties ?? {});
-  const detail =
-    known.length === 0 ? 'is not a known field' : `is not a known field; known fields: ${known.join(', ')}`;
-  return { pointer, code: 'unknown_field', detail };
+  return `is not a known field${known.length === 0 ? '' : `; known fields: ${known.join(', ')}`}`;
 }
 
 const nameOfType: Readonly<Record<string, string>> = {
