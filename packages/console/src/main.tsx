@@ -1,9 +1,4 @@
-import './styles/tokens.css';
-import './styles/base.css';
-import './styles/frame.css';
-import './styles/controls.css';
-import './styles/content.css';
-import './styles/forms.css';
+import './styles/index.css';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
@@ -11,6 +6,7 @@ import { createRoot } from 'react-dom/client';
 import { parseSearch } from './address/search';
 import { connection } from './api/connection';
 import { queryClient } from './api/query-client';
+import { overviewQueries } from './api/stats';
 import { webhooksQuery } from './api/webhooks';
 import { followPreferences } from './browser/preferences';
 import { loadChart } from './charts/chart';
@@ -18,7 +14,6 @@ import { router } from './router';
 import { restoreSession, session, tokenOf } from './session/session';
 import { permissionOf, tokenQuery } from './session/token';
 import { nameMissingParts } from './shell/late-parts';
-import { overviewQueries } from './views/overview/queries';
 
 // An address that was copied out of a sentence ends with its full stop. No view does.
 const path = location.pathname.replace(/[.,;:!?)\]>"']+$/, '');

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { prettyJson } from '../src/code/json-layout.js';
-import { jsonSlice } from '../src/code/json-slice.js';
+import { jsonSlice, prettyJson } from '../src/code/json.js';
 
 const shown = (text: string) =>
   prettyJson(text)

@@ -1,13 +1,13 @@
 import type { Stats } from '@posthorn/client';
+import type { SearchOf } from './search';
 
 export type Interval = Stats['interval'];
 
 /** A time range in a URL: a length that ends now, or two times. */
-export interface RangeSearch {
-  range?: string;
-  from?: string;
-  to?: string;
-}
+export type RangeSearch = SearchOf<'range' | 'from' | 'to'>;
+
+/** Removes the range from a URL. `failed_from` says since when a list shows what failed. */
+export const noRange = { range: undefined, from: undefined, to: undefined, failed_from: undefined };
 
 const hourMs = 3_600_000;
 

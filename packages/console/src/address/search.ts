@@ -1,3 +1,5 @@
+import { useNavigate } from '@tanstack/react-router';
+
 /** The query of a URL: plain names and values, so that URLs are easy to read and type. */
 export type Search = Record<string, string | undefined>;
 
@@ -14,10 +16,13 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text ? `?${text}` : '';
 }
 
+/** What a view keeps in the query, by the names of its parameters. */
+export type SearchOf<K extends string> = { [name in K]?: string };
+
 /** Makes a validator that keeps the named parameters and drops the rest. */
 export function keep<K extends string>(...names: K[]) {
-  return (search: Search): { [name in K]?: string } => {
-    const kept: { [name in K]?: string } = {};
+  return (search: Search): SearchOf<K> => {
+    const kept: SearchOf<K> = {};
     for (const name of names) if (search[name]) kept[name] = search[name];
     return kept;
   };
@@ -28,4 +33,16 @@ export function hasFilter(search: object): boolean {
   return Object.entries(search).some(
     ([name, value]) => value && !['tab', 'live', 'workspace_id'].includes(name),
   );
+}
+
+/** Returns a function that changes a part of the query. With `replace`, the way back does not lead through it. */
+export function useSetSearch(options: { replace?: boolean } = {}): (part: Search) => void {
+  const navigate = useNavigate();
+  return (part) =>
+    void navigate({
+      to: '.',
+      search: (now) => ({ ...now, ...part }) as never,
+      resetScroll: false,
+      ...options,
+    });
 }

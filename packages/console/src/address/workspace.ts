@@ -1,5 +1,6 @@
 import type { Webhook } from '@posthorn/client';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
+import { useSetSearch } from './search';
 
 export interface WorkspaceFilter {
   /** The workspace in the URL, or undefined for all workspaces. */
@@ -10,15 +11,10 @@ export interface WorkspaceFilter {
 /** The workspace filter, which is stored in the URL. */
 export function useWorkspace(): WorkspaceFilter {
   const workspaceId = useSearch({ strict: false, select: ({ workspace_id }) => workspace_id });
-  const navigate = useNavigate();
+  const set = useSetSearch();
   return {
     workspaceId,
-    choose: (next) =>
-      void navigate({
-        to: '.',
-        search: (search) => ({ ...search, workspace_id: next }) as never,
-        resetScroll: false,
-      }),
+    choose: (next) => set({ workspace_id: next }),
   };
 }
 

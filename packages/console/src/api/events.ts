@@ -1,6 +1,6 @@
 import type { Event, ListEventsQuery, Page } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { jsonSlice } from '../code/json-slice';
+import { jsonSlice } from '../code/json';
 import { posthorn } from './client';
 import { isNewer } from './event-order';
 import { pagesOf } from './query-client';
@@ -94,3 +94,13 @@ export const eventTypesQuery = queryOptions({
   queryFn: ({ signal }) => posthorn.eventTypes.list({ signal }).all(),
   staleTime: 600_000,
 });
+
+/** Returns whether a subscription, such as `invoice.*`, includes an event type. */
+export function matches(patterns: readonly string[], type: string): boolean {
+  return patterns.some(
+    (pattern) =>
+      pattern === '*' ||
+      pattern === type ||
+      (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
+  );
+}

@@ -1,12 +1,21 @@
 import type { GetStatsQuery } from '@posthorn/client';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { type RangeSearch, rangeOf } from '../address/range';
 import { posthorn } from './client';
+import { deliveryPageQuery } from './deliveries';
 
-/** Figures over a time range. The cost does not depend on the number of events or deliveries. */
-export const statsQuery = (key: string, query: () => GetStatsQuery) =>
+/** Figures over the time range in a URL. The cost does not depend on the number of events or deliveries. */
+export const rangeStatsQuery = (
+  { range, from, to }: RangeSearch,
+  of: Pick<GetStatsQuery, 'webhook_id' | 'workspace_id'>,
+) =>
   queryOptions({
-    queryKey: ['stats', key],
-    queryFn: ({ signal }) => posthorn.stats(query(), { signal }),
+    queryKey: ['stats', 'range', range, from, to, of],
+    queryFn: ({ signal }) => {
+      const { fromMs, toMs, interval } = rangeOf({ range, from, to } as RangeSearch, '24h', Date.now());
+      const until = toMs === undefined ? undefined : new Date(toMs).toISOString();
+      return posthorn.stats({ ...of, from: new Date(fromMs).toISOString(), to: until, interval }, { signal });
+    },
     placeholderData: keepPreviousData,
     staleTime: 10_000,
   });
@@ -21,3 +30,12 @@ export const webhookDayQuery = (webhookId: string) =>
     },
     staleTime: 60_000,
   });
+
+const countedMax = 100;
+
+/** The queries of the overview, which are also sent before the first render. */
+export const overviewQueries = (search: RangeSearch, workspaceId: string | undefined) => ({
+  stats: rangeStatsQuery(search, { workspace_id: workspaceId }),
+  /** At most one page: enough to say "100+" without counting. */
+  waiting: deliveryPageQuery({ state: 'retrying', workspace_id: workspaceId }, countedMax),
+});

@@ -76,3 +76,9 @@ export const replayQuery = (webhookId: string, replayId: string) =>
     queryFn: ({ signal }) => posthorn.webhooks.getReplay(webhookId, replayId, { signal }),
     refetchInterval: ({ state }) => (state.data?.status === 'running' ? 1_000 : false),
   });
+
+/** Shows a webhook as the service returned it after a change, and reads the list again. */
+export function showChanged(client: QueryClient, webhook: Webhook): void {
+  client.setQueryData(webhookQuery(webhook.id).queryKey, webhook);
+  void client.invalidateQueries({ queryKey: webhooksQuery.queryKey });
+}

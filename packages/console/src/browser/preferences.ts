@@ -1,5 +1,5 @@
 import { lastingStorage } from './storage';
-import { createStore } from './store';
+import { createStore, useStore } from './store';
 
 export type Zone = 'local' | 'utc';
 export type Theme = 'system' | 'light' | 'dark';
@@ -32,4 +32,13 @@ export function followPreferences(): void {
     showTheme();
   });
   zone.subscribe(() => lastingStorage.set('posthorn.zone', zone.get()));
+}
+
+/** Returns the zone in which times are shown. */
+export function useZone(): Zone {
+  return useStore(zone);
+}
+
+export function switchZone(): void {
+  zone.set(zone.get() === 'utc' ? 'local' : 'utc');
 }

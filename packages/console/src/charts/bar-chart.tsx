@@ -1,7 +1,7 @@
+import { shownTheme, useZone, type Zone } from '../browser/preferences';
 import 'uplot/dist/uPlot.min.css';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
-import { shownTheme, type Zone, zone } from '../browser/preferences';
 import { useStore } from '../browser/store';
 import { formatCount, formatDay, formatMinute } from '../text/format';
 import { topsOf } from './bars';
@@ -41,7 +41,7 @@ export function BarChart(props: BarChartProps) {
   const latest = useRef(props);
   latest.current = props;
   const shown = useStore(shownTheme);
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   const [hovered, setHovered] = useState<{ index: number; left: number } | undefined>();
   const data = JSON.stringify([starts, series]);
 

@@ -1,6 +1,7 @@
 import type { Stats } from '@posthorn/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Search } from '../address/search';
 import { failedSince, useSettings } from '../api/settings';
 import { formatCount } from '../text/format';
 import { barsOf, isQuiet, stepName } from './bars';
@@ -99,5 +100,31 @@ function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefi
         given up
       </Link>
     </div>
+  );
+}
+
+/** A figure and what it counts. With `search`, it opens the deliveries that it counts. */
+export function Figure({
+  name,
+  search,
+  isBad = false,
+  children,
+}: {
+  name: string;
+  search?: Search;
+  isBad?: boolean;
+  children: ReactNode;
+}) {
+  const content = (
+    <>
+      <b className={isBad ? 'bad-text' : undefined}>{children}</b>
+      <span>{name}</span>
+    </>
+  );
+  if (!search) return <div className="figure">{content}</div>;
+  return (
+    <Link className="figure" to="/deliveries" search={search}>
+      {content}
+    </Link>
   );
 }

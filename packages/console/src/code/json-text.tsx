@@ -1,6 +1,24 @@
 import { useMemo, useState } from 'react';
+import { useSetSearch } from '../address/search';
+import { Button, Segmented } from '../parts/button';
 import { formatCount } from '../text/format';
-import { type Piece, prettyJson } from './json-layout';
+import { type Piece, prettyJson } from './json';
+
+/** The choice between a body laid out for people and its exact bytes. It is kept in the URL as `text`. */
+export function PrettySwitch({ label, isRaw }: { label: string; isRaw: boolean }) {
+  const set = useSetSearch({ replace: true });
+  return (
+    <Segmented
+      label={label}
+      choices={[
+        { key: 'pretty', label: 'Pretty' },
+        { key: 'raw', label: 'Raw' },
+      ]}
+      value={isRaw ? 'raw' : 'pretty'}
+      onChange={(text) => set({ text: text === 'raw' ? text : undefined })}
+    />
+  );
+}
 
 /** How many characters are shown at first. */
 const shownAtFirst = 50_000;
@@ -21,9 +39,9 @@ export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolea
       {pieces ? <Pieces pieces={pieces} /> : text.slice(0, end)}
       {end < text.length && (
         <span className="cut-off">
-          <button type="button" className="btn slim" onClick={() => setShownMax(shownMax * 4)}>
+          <Button kind="slim" onClick={() => setShownMax(shownMax * 4)}>
             Show more
-          </button>
+          </Button>
           <span className="soft">
             Showing {formatCount(end)} of {formatCount(text.length)} characters. The copy button copies all of
             them.

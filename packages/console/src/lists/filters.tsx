@@ -1,9 +1,8 @@
-import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useId, useState } from 'react';
 import { useFieldValue } from '../address/field-value';
-import type { RangeSearch } from '../address/range';
-import { zone } from '../browser/preferences';
-import { useStore } from '../browser/store';
+import { noRange, type RangeSearch } from '../address/range';
+import { useSetSearch } from '../address/search';
+import { useZone } from '../browser/preferences';
 import { Icon } from '../parts/icon';
 import { formatClock, formatRange } from '../text/format';
 import { RangePicker } from './range-picker';
@@ -15,8 +14,8 @@ export function FilterBar<Name extends string>({
   label,
   placeholder,
   suggestions,
-  onText,
-  onSet,
+  filterFor,
+  onId,
 }: {
   /** What each filter is called. */
   names: Record<Name, string>;
@@ -24,10 +23,12 @@ export function FilterBar<Name extends string>({
   label: string;
   placeholder: string;
   suggestions?: string[] | undefined;
-  /** Called when text is entered. */
-  onText: (text: string) => void;
-  onSet: (part: Record<string, string | undefined>) => void;
+  /** Returns which filter a text is for. */
+  filterFor: (text: string) => Name;
+  /** Opens what the text is the ID of. Returns a false value if it is none. */
+  onId?: (text: string) => unknown;
 }) {
+  const set = useSetSearch();
   const [text, setText] = useState('');
   const listId = useId();
   return (
@@ -35,7 +36,8 @@ export function FilterBar<Name extends string>({
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (text.trim()) onText(text.trim());
+          const entered = text.trim();
+          if (entered && !onId?.(entered)) set({ [filterFor(entered)]: entered });
           setText('');
         }}
       >
@@ -60,14 +62,11 @@ export function FilterBar<Name extends string>({
         const value = search[name];
         return (
           value && (
-            <Chip key={name} name={names[name]} value={value} onRemove={() => onSet({ [name]: undefined })} />
+            <Chip key={name} name={names[name]} value={value} onRemove={() => set({ [name]: undefined })} />
           )
         );
       })}
-      <RangeChip
-        search={search}
-        onRemove={() => onSet({ from: undefined, to: undefined, range: undefined })}
-      />
+      <RangeChip search={search} onRemove={() => set(noRange)} />
     </div>
   );
 }
@@ -82,17 +81,8 @@ export function FilterInput({
   placeholder: string;
   value: string;
 }) {
-  const navigate = useNavigate();
-  const field = useFieldValue(
-    value,
-    (q) =>
-      void navigate({
-        to: '.',
-        search: (now) => ({ ...now, q: q || undefined }) as never,
-        replace: true,
-        resetScroll: false,
-      }),
-  );
+  const set = useSetSearch({ replace: true });
+  const field = useFieldValue(value, (q) => set({ q }));
   return (
     <input
       data-filter
@@ -165,7 +155,7 @@ export function RangeChip({
   name?: string;
   onRemove: () => void;
 }) {
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   if (!search.from) return null;
   const [fromMs, toMs] = [Date.parse(search.from), Date.parse(search.to ?? '')];
   const clock = (iso: string) =>

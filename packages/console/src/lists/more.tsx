@@ -1,7 +1,9 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { problemIn } from '../api/problem';
-import { ProblemNote } from '../parts/problem-note';
+import { Button } from '../parts/button';
+import { ProblemNote, Skeleton } from '../parts/states';
 import { formatCount } from '../text/format';
 import { ClockTime } from '../text/time';
 import { rememberLastRow } from './place';
@@ -33,9 +35,7 @@ export function MoreButton({
 }) {
   const { isFetchingNextPage, fetchNextPage } = query;
   return (
-    <button
-      type="button"
-      className="btn"
+    <Button
       aria-disabled={isFetchingNextPage}
       onClick={() => {
         if (isFetchingNextPage) return;
@@ -44,12 +44,42 @@ export function MoreButton({
       }}
     >
       {buttonText(isSearch, isFetchingNextPage)}
-    </button>
+    </Button>
+  );
+}
+
+/** A list that is read page by page: its rows, what says why there are none, or what stands in for them until then. */
+export function Listed({
+  query,
+  count,
+  empty,
+  children,
+  ...end
+}: {
+  query: Pages & Pick<UseQueryResult, 'data' | 'isPlaceholderData' | 'refetch'>;
+  count: number;
+  empty: ReactNode;
+  children: ReactNode;
+} & Omit<Parameters<typeof More>[0], 'query' | 'count'>) {
+  const { data, error, isFetchNextPageError, isPlaceholderData, refetch } = query;
+  const problem = problemIn(error);
+  return (
+    <>
+      {problem && !isFetchNextPageError && <ProblemNote error={problem} onRetry={() => void refetch()} />}
+      {!data && !problem && <Skeleton lines={10} />}
+      {data !== undefined && count === 0 && empty}
+      {count > 0 && (
+        <div className={isPlaceholderData ? 'dimmed' : undefined}>
+          {children}
+          <More count={count} query={query} {...end} />
+        </div>
+      )}
+    </>
   );
 }
 
 /** The end of a list: how many rows are shown, and a button that loads more. */
-export function More({
+function More({
   count,
   one,
   many,

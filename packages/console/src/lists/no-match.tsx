@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { hasFilter } from '../address/search';
 import { eventTypesQuery } from '../api/events';
-import { Empty } from '../parts/empty';
+import { Button } from '../parts/button';
+import { Empty } from '../parts/states';
 import { usePermission } from '../session/token';
 import { WholeOrganization } from './workspace-note';
 
@@ -56,12 +57,8 @@ function remedyOf(isFiltered: boolean, workspaceId: string | undefined): string 
 export function ClearFilters() {
   const navigate = useNavigate();
   return (
-    <button
-      type="button"
-      className="btn"
-      onClick={() => void navigate({ to: '.', search: ({ live, tab }) => ({ live, tab }) as never })}
-    >
+    <Button onClick={() => void navigate({ to: '.', search: ({ live, tab }) => ({ live, tab }) as never })}>
       Clear the filters
-    </button>
+    </Button>
   );
 }

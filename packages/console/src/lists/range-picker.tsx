@@ -1,6 +1,6 @@
-import { useNavigate } from '@tanstack/react-router';
-import { type RangeSearch, rangeChoices } from '../address/range';
-import { Segmented } from '../parts/segmented';
+import { noRange, type RangeSearch, rangeChoices } from '../address/range';
+import { useSetSearch } from '../address/search';
+import { Segmented } from '../parts/button';
 
 const anyTime = { key: 'any', label: 'Any time' } as const;
 
@@ -8,7 +8,7 @@ const anyTime = { key: 'any', label: 'Any time' } as const;
  * Selects the length of the time range, which is stored in the URL. Without a fallback, `Any time` is also a choice.
  */
 export function RangePicker({ search, fallback }: { search: RangeSearch; fallback?: string }) {
-  const navigate = useNavigate();
+  const set = useSetSearch();
   const choices = fallback === undefined ? [anyTime, ...rangeChoices] : rangeChoices;
   const chosen = search.from ? undefined : (search.range ?? fallback ?? anyTime.key);
   return (
@@ -16,20 +16,7 @@ export function RangePicker({ search, fallback }: { search: RangeSearch; fallbac
       label="Time range"
       choices={choices}
       value={choices.find(({ key }) => key === chosen)?.key}
-      onChange={(key) =>
-        void navigate({
-          to: '.',
-          search: (now) =>
-            ({
-              ...now,
-              range: key === anyTime.key ? undefined : key,
-              from: undefined,
-              to: undefined,
-              failed_from: undefined,
-            }) as never,
-          resetScroll: false,
-        })
-      }
+      onChange={(key) => set({ ...noRange, range: key === anyTime.key ? undefined : key })}
     />
   );
 }

@@ -1,6 +1,6 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { type ReactNode, useState } from 'react';
-import { ProblemNote } from './problem-note';
+import { ProblemNote } from './states';
 
 interface ConfirmProps {
   isOpen: boolean;

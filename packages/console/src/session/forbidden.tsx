@@ -1,5 +1,5 @@
 import { productName, useSettings } from '../api/settings';
-import { Empty } from '../parts/empty';
+import { Empty } from '../parts/states';
 import { type Scope, useToken } from './token';
 
 /** Says which of the scopes that a view needs the token does not have. */

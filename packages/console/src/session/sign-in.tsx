@@ -2,7 +2,8 @@ import { Fragment, useState } from 'react';
 import { productName, useSettings } from '../api/settings';
 import { useStore } from '../browser/store';
 import { CodeBlock } from '../code/code-block';
-import { Brand } from '../shell/brand';
+import { Button } from '../parts/button';
+import { Brand } from '../shell/navigation';
 import { hasKeptInput } from './kept-input';
 import { openSession, session } from './session';
 
@@ -65,9 +66,9 @@ export function SignIn() {
                 />
                 <span className="hint">The token is kept only in this tab, until you close it.</span>
               </div>
-              <button type="submit" className="btn primary" disabled={!token}>
+              <Button type="submit" kind="primary" disabled={!token}>
                 Sign in
-              </button>
+              </Button>
             </form>
             {/* Neither someone who opens an old portal link nor the customer of a named product operates the service. */}
             {cameFrom !== 'link' && settings.version && !settings.name && (

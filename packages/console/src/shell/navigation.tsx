@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useLive } from '../address/live';
 import { inWorkspace, useWorkspace } from '../address/workspace';
+import { productName, useSettings } from '../api/settings';
 import { webhooksQuery } from '../api/webhooks';
 import { Icon } from '../parts/icon';
 import { permissionOf } from '../session/token';
@@ -10,33 +11,15 @@ import { useIsPast } from '../text/clock';
 import { shortId } from '../text/identifier';
 import { TimeAgo } from '../text/time';
 import { needsAttention } from '../views/webhooks/webhook-tag';
-import { Brand } from './brand';
 import { overlay } from './overlay-store';
-import { isWithin, mayOpenReference, referencePath, viewsOf } from './views';
+import { isWithin, mayOpenReference, referencePath, type View, viewsOf } from './views';
 
 export function SideBar({ token }: { token: Token | undefined }) {
-  const path = useLocation({ select: ({ pathname }) => pathname });
-  const attention = useAttention(token);
   return (
     <div className="side">
       <Brand />
       <nav aria-label="Views">
-        {viewsOf(token).map((view) => (
-          <Link
-            key={view.to}
-            to={view.to}
-            activeOptions={{ exact: true, includeSearch: false }}
-            aria-current={isWithin(path, view) ? 'page' : undefined}
-          >
-            {view.name}
-            {view.to === '/webhooks' && attention > 0 && (
-              <span className="n" title={`${attention} ${attention === 1 ? 'needs' : 'need'} attention`}>
-                {attention}
-                <span className="hidden-visually"> {attention === 1 ? 'needs' : 'need'} attention</span>
-              </span>
-            )}
-          </Link>
-        ))}
+        <ViewLinks token={token} views={viewsOf(token)} />
       </nav>
       {token && mayOpenReference(token) && (
         <a href={referencePath} target="_blank" rel="noopener" className="reference">
@@ -67,37 +50,47 @@ function ofToken({ scopes, portal }: Token): string {
 
 /** The navigation on a phone. */
 export function BottomBar({ token }: { token: Token }) {
-  const path = useLocation({ select: ({ pathname }) => pathname });
-  const attention = useAttention(token);
-  const all = viewsOf(token);
   return (
     <nav className="bottom" aria-label="Bottom navigation">
-      {all.map(
-        (view) =>
-          view.icon && (
-            <Link
-              key={view.to}
-              to={view.to}
-              activeOptions={{ exact: true, includeSearch: false }}
-              aria-current={isWithin(path, view) ? 'page' : undefined}
-            >
-              <Icon name={view.icon} size={16} />
-              {view.name}
-              {view.to === '/webhooks' && attention > 0 && (
-                <span className="n">
-                  {attention}
-                  <span className="hidden-visually"> {attention === 1 ? 'needs' : 'need'} attention</span>
-                </span>
-              )}
-            </Link>
-          ),
-      )}
+      <ViewLinks token={token} views={viewsOf(token).filter(({ icon }) => icon)} isOnPhone />
       <button type="button" onClick={() => overlay.set('more')}>
         <Icon name="more" size={16} />
         More
       </button>
     </nav>
   );
+}
+
+/** Links to views. The one to the webhooks says how many of them need attention. */
+function ViewLinks({
+  token,
+  views,
+  isOnPhone = false,
+}: {
+  token: Token | undefined;
+  views: View[];
+  isOnPhone?: boolean;
+}) {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const attention = useAttention(token);
+  const need = attention === 1 ? 'needs attention' : 'need attention';
+  return views.map((view) => (
+    <Link
+      key={view.to}
+      to={view.to}
+      activeOptions={{ exact: true, includeSearch: false }}
+      aria-current={isWithin(path, view) ? 'page' : undefined}
+    >
+      {isOnPhone && view.icon && <Icon name={view.icon} size={16} />}
+      {view.name}
+      {view.to === '/webhooks' && attention > 0 && (
+        <span className="n" title={isOnPhone ? undefined : `${attention} ${need}`}>
+          {attention}
+          <span className="hidden-visually"> {need}</span>
+        </span>
+      )}
+    </Link>
+  ));
 }
 
 const slowMs = 60_000;
@@ -112,4 +105,31 @@ function useAttention(token: Token | undefined): number {
     refetchInterval: refetchInterval || slowMs,
   });
   return inWorkspace(data ?? [], workspaceId).filter(needsAttention).length;
+}
+
+export function Brand() {
+  const settings = useSettings();
+  return (
+    <div className="brand">
+      {settings.logo ? (
+        <img src={settings.logo} alt="" />
+      ) : (
+        <svg
+          aria-hidden="true"
+          width="22"
+          height="16"
+          viewBox="0 0 22 16"
+          fill="none"
+          stroke="currentColor"
+          strokeWidth="2"
+          strokeLinecap="round"
+          strokeLinejoin="round"
+        >
+          <circle cx="10.5" cy="9" r="5" />
+          <path d="M1 3h9.5M15.5 7.5l5-5.5v9" />
+        </svg>
+      )}
+      <span className="cut">{productName(settings)}</span>
+    </div>
+  );
 }

@@ -1,8 +1,8 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { Token } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import { zone } from '../browser/preferences';
-import { useStore } from '../browser/store';
+import { switchZone, useZone } from '../browser/preferences';
+import { Button } from '../parts/button';
 import { Icon } from '../parts/icon';
 import { type OverlayName, overlay } from './overlay-store';
 import { Palette } from './palette';
@@ -17,7 +17,7 @@ export function OpenOverlay({ name, token }: { name: OverlayName; token: Token }
 
 /** The views and settings that do not fit into the bottom bar on a phone. */
 function MoreViews({ token }: { token: Token }) {
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   const close = () => overlay.set(undefined);
   return (
     <Dialog.Root open onOpenChange={(open) => !open && close()}>
@@ -45,16 +45,14 @@ function MoreViews({ token }: { token: Token }) {
               API reference
             </a>
           )}
-          <button
-            type="button"
-            className="btn"
+          <Button
             onClick={() => {
-              zone.set(shownZone === 'utc' ? 'local' : 'utc');
+              switchZone();
               close();
             }}
           >
             {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
-          </button>
+          </Button>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

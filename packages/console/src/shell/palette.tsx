@@ -3,6 +3,7 @@ import type { EventType, Token, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useMemo, useState } from 'react';
+import type { Search } from '../address/search';
 import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
 import { theme } from '../browser/preferences';
@@ -121,6 +122,12 @@ function focus(field: HTMLInputElement | null): void {
   field?.focus();
 }
 
+const reference: Target = {
+  name: 'API reference',
+  what: 'New tab',
+  go: () => void window.open(referencePath, '_blank', 'noopener'),
+};
+
 function targetsFor(
   text: string,
   token: Token,
@@ -133,41 +140,26 @@ function targetsFor(
   const whole = wholeIdIn(text);
   const short = ids.filter((id) => id !== whole && isShortFor(text, id));
   const identified = [...(whole ? [whole] : []), ...short].flatMap((id) => targetsOfId(id, token, navigate));
+  const to = (name: string, what: string, path: string, search: Search = {}): Target => ({
+    name,
+    what,
+    go: () => void navigate({ to: path, search } as never),
+  });
   const all: Target[] = [
-    ...viewsOf(token).map(({ name, to, key }) => ({
-      name,
-      what: `g ${key}`,
-      go: () => void navigate({ to }),
-    })),
-    ...(may.send
-      ? [{ name: 'New webhook', what: 'Action', go: () => void navigate({ to: '/webhooks/new' }) }]
-      : []),
-    { name: tokenViewName(token), what: 'View', go: () => void navigate({ to: '/token' }) },
-    ...(mayOpenReference(token)
-      ? [
-          {
-            name: 'API reference',
-            what: 'New tab',
-            go: () => void window.open(referencePath, '_blank', 'noopener'),
-          },
-        ]
-      : []),
+    ...viewsOf(token).map(({ name, to: path, key }) => to(name, `g ${key}`, path)),
+    ...(may.send ? [to('New webhook', 'Action', '/webhooks/new')] : []),
+    to(tokenViewName(token), 'View', '/token'),
+    ...(mayOpenReference(token) ? [reference] : []),
     ...(['system', 'light', 'dark'] as const).map((choice) => ({
       name: `Colors: ${choice}`,
       what: 'Action',
       go: () => theme.set(choice),
     })),
     ...webhooks.map((webhook) => ({
-      name: webhookName(webhook),
+      ...to(webhookName(webhook), `Webhook ${webhook.id.slice(-5)}`, `/webhooks/${webhook.id}`),
       ...(webhook.description && { detail: webhook.url }),
-      what: `Webhook ${webhook.id.slice(-5)}`,
-      go: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }),
     })),
-    ...types.map(({ type }) => ({
-      name: type,
-      what: 'Event type',
-      go: () => void navigate({ to: '/event-types', search: { type } }),
-    })),
+    ...types.map(({ type }) => to(type, 'Event type', '/event-types', { type })),
   ];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const matching = all.filter(({ name, detail = '' }) =>
@@ -178,69 +170,28 @@ function targetsFor(
 
 function targetsOfId(id: string, token: Token, navigate: Navigate): Target[] {
   const may = permissionOf(token.scopes);
+  const kind = id.slice(0, id.indexOf('-'));
   const targets: Target[] = [];
-  if (id.startsWith('EVT-') && may.readEvents) {
-    targets.push({
-      name: id,
-      what: 'Open the event',
-      go: () => void navigate({ to: '/events/$eventId', params: { eventId: id } }),
-    });
-  }
-  if (id.startsWith('WHK-') && may.readWebhooks) {
-    targets.push({
-      name: id,
-      what: 'Open the webhook',
-      go: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } }),
-    });
-  }
-  if (id.startsWith('WDLV-') && may.readWebhooks) {
-    targets.push({
-      name: id,
-      what: 'Open the delivery',
-      go: () => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: id } }),
-    });
-  }
-  if (id.startsWith('TOK-')) {
-    if (id === token.id)
-      targets.push({ name: id, what: tokenViewName(token), go: () => void navigate({ to: '/token' }) });
-    if (may.readAudit) {
-      targets.push(
-        {
-          name: id,
-          what: 'What this actor did',
-          go: () => void navigate({ to: '/audit', search: { actor_id: id } }),
-        },
-        {
-          name: id,
-          what: 'What happened to this token',
-          go: () => void navigate({ to: '/audit', search: { target_id: id } }),
-        },
-      );
-    }
+  const add = (isPossible: boolean, what: string, to: string, search: Search = {}) => {
+    if (isPossible) targets.push({ name: id, what, go: () => void navigate({ to, search } as never) });
+  };
+  const path = encodeURIComponent(id);
+  if (kind === 'EVT') add(may.readEvents, 'Open the event', `/events/${path}`);
+  if (kind === 'WHK') add(may.readWebhooks, 'Open the webhook', `/webhooks/${path}`);
+  if (kind === 'WDLV') add(may.readWebhooks, 'Open the delivery', `/deliveries/${path}`);
+  if (kind === 'TOK') {
+    add(id === token.id, tokenViewName(token), '/token');
+    add(may.readAudit, 'What this actor did', '/audit', { actor_id: id });
+    add(may.readAudit, 'What happened to this token', '/audit', { target_id: id });
   }
   // Only the audit log tells which webhook a replay belongs to.
-  if (id.startsWith('RPL-') && may.readAudit) {
-    targets.push({
-      name: id,
-      what: 'All replays in the audit log',
-      go: () => void navigate({ to: '/audit', search: { action: 'webhook.replayed' } }),
-    });
+  if (kind === 'RPL') {
+    add(may.readAudit, 'All replays in the audit log', '/audit', { action: 'webhook.replayed' });
   }
-  if (/^(EVT|WDLV|TOK|RPL|AUD)-/.test(id)) return targets;
-  if (may.readEvents) {
-    const search = id.startsWith('WS-') ? { workspace_id: id } : { subject_id: id };
-    targets.push({
-      name: id,
-      what: id.startsWith('WS-') ? 'Events of this workspace' : 'Its history',
-      go: () => void navigate({ to: '/events', search }),
-    });
-    if (/^(USR|AGT)-/.test(id)) {
-      targets.push({
-        name: id,
-        what: 'What this actor did',
-        go: () => void navigate({ to: '/events', search: { actor_id: id } }),
-      });
-    }
-  }
+  if (['EVT', 'WDLV', 'TOK', 'RPL', 'AUD'].includes(kind)) return targets;
+  if (kind === 'WS') add(may.readEvents, 'Events of this workspace', '/events', { workspace_id: id });
+  else add(may.readEvents, 'Its history', '/events', { subject_id: id });
+  if (kind === 'USR' || kind === 'AGT')
+    add(may.readEvents, 'What this actor did', '/events', { actor_id: id });
   return targets;
 }

@@ -2,7 +2,7 @@ import type { Token } from '@posthorn/client';
 import { useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { useLive } from '../address/live';
-import { zone } from '../browser/preferences';
+import { switchZone } from '../browser/preferences';
 import { moveInList, rememberRow } from '../lists/place';
 import { overlay, paletteText } from './overlay-store';
 import { viewsOf } from './views';
@@ -53,7 +53,7 @@ export function useShortcuts(token: Token): void {
       else if (event.key === 'j') moveInList(history.location, 1);
       else if (event.key === 'k') moveInList(history.location, -1);
       else if (event.key === 'l') toggle();
-      else if (event.key === 'u') zone.set(zone.get() === 'utc' ? 'local' : 'utc');
+      else if (event.key === 'u') switchZone();
       else if (event.key === '?') overlay.set('help');
       else if (event.key === '/') focusFilter(event);
       else document.querySelector<HTMLElement>(`[data-key="${CSS.escape(event.key)}"]`)?.click();

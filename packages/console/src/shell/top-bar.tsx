@@ -1,7 +1,6 @@
 import type { Token } from '@posthorn/client';
 import { useLive } from '../address/live';
-import { zone } from '../browser/preferences';
-import { useStore } from '../browser/store';
+import { switchZone, useZone } from '../browser/preferences';
 import { Icon } from '../parts/icon';
 import { overlay } from './overlay-store';
 import { WorkspaceField } from './workspace-field';
@@ -10,7 +9,7 @@ export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function TopBar({ token }: { token: Token | undefined }) {
   const { isLive, toggle } = useLive();
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   return (
     <header className="top">
       <span className="organization cut">{token?.organization_id}</span>
@@ -30,7 +29,7 @@ export function TopBar({ token }: { token: Token | undefined }) {
       <button
         type="button"
         className="pill wide"
-        onClick={() => zone.set(shownZone === 'utc' ? 'local' : 'utc')}
+        onClick={switchZone}
         title="Switch between local time and UTC (u)"
       >
         {shownZone === 'utc' ? 'UTC' : 'Local time'}

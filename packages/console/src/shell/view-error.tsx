@@ -2,9 +2,7 @@ import { type ErrorComponentProps, Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { connection } from '../api/connection';
 import { useStore } from '../browser/store';
-import { Empty } from '../parts/empty';
-import { Skeleton } from '../parts/loaded';
-import { ProblemNote } from '../parts/problem-note';
+import { Empty, ProblemNote, Skeleton } from '../parts/states';
 import { isMissingPart, reloadWhenReachable } from './late-parts';
 
 export function ViewError({ error, reset }: ErrorComponentProps) {

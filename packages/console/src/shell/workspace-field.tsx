@@ -102,7 +102,7 @@ export function WorkspaceField({ token }: { token: Token }) {
               </div>
             ))}
           </div>
-          {known.length === 0 && !typed && <p>Or type an ID, such as WS-berlin.</p>}
+          {known.length === 0 && !typed && <p className="soft small">Or type an ID, such as WS-berlin.</p>}
         </div>
       )}
     </div>

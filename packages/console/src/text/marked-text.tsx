@@ -1,12 +1,11 @@
 import { Fragment } from 'react';
-import { zone } from '../browser/preferences';
-import { useStore } from '../browser/store';
+import { useZone } from '../browser/preferences';
 import { formatSecond } from './format';
 import { splitAtTimes } from './sentence-times';
 
 /** A sentence of the API about a failed attempt, with its times in the zone of the page, and in UTC on hover. */
 export function WithTimes({ text }: { text: string }) {
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   return (
     <>
       {splitAtTimes(text).map((part, index) =>

@@ -1,5 +1,4 @@
-import { zone } from '../browser/preferences';
-import { useStore } from '../browser/store';
+import { useZone } from '../browser/preferences';
 import { useNow } from './clock';
 import { formatClock, formatDuration, formatExact, formatRelative } from './format';
 
@@ -8,7 +7,7 @@ export function TimeAgo({ at }: { at: string }) {
   const atMs = Date.parse(at);
   const now = useNow(Math.abs(Date.now() - atMs) < 90_000 ? 1_000 : 15_000);
   return (
-    <time className="nowrap" dateTime={at} title={formatExact(atMs, useStore(zone))}>
+    <time className="nowrap" dateTime={at} title={formatExact(atMs, useZone())}>
       {formatRelative(atMs, Math.max(now, atMs > Date.now() ? 0 : atMs))}
     </time>
   );
@@ -18,7 +17,7 @@ export function TimeAgo({ at }: { at: string }) {
 export function ClockTime({ at }: { at: string }) {
   const atMs = Date.parse(at);
   const now = useNow(60_000);
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   return (
     <time dateTime={at} title={`${formatExact(atMs, shownZone)} (${formatRelative(atMs, now)})`}>
       {formatClock(atMs, shownZone, now)}
@@ -29,7 +28,7 @@ export function ClockTime({ at }: { at: string }) {
 /** A time of day, and how long ago that was. */
 export function ExactTime({ at }: { at: string }) {
   const atMs = Date.parse(at);
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   return (
     <>
       <time dateTime={at}>{formatExact(atMs, shownZone)}</time>{' '}
@@ -44,7 +43,7 @@ export function ExactTime({ at }: { at: string }) {
 export function Countdown({ to }: { to: string }) {
   const atMs = Date.parse(to);
   const now = useNow();
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   return (
     <time className="nowrap" dateTime={to} title={formatExact(atMs, shownZone)}>
       {now < atMs

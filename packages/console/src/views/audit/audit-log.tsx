@@ -1,23 +1,22 @@
-import type { AuditEntry } from '@posthorn/client';
+import type { AuditChain, AuditEntry } from '@posthorn/client';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
-import { auditPagesQuery } from '../../api/audit';
-import { problemIn } from '../../api/problem';
+import { auditChainQuery, auditPagesQuery } from '../../api/audit';
 import { webhooksQuery } from '../../api/webhooks';
 import { FilterBar } from '../../lists/filters';
-import { More } from '../../lists/more';
+import { Listed } from '../../lists/more';
 import { ClearFilters } from '../../lists/no-match';
-import { Empty } from '../../parts/empty';
-import { Skeleton } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { CopyButton } from '../../parts/copy';
+import { DeliveryLink, EventLink } from '../../parts/links';
+import { Empty, Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission, useToken } from '../../session/token';
+import { formatCount } from '../../text/format';
 import { shortId } from '../../text/identifier';
 import { TimeAgo } from '../../text/time';
 import { webhookName } from '../webhooks/webhook-tag';
-import { ChainStatus } from './chain-status';
 
 const names = {
   actor_id: 'actor',
@@ -61,7 +60,6 @@ export function AuditLog() {
 
 function Entries() {
   const search = useSearch({ from: '/audit' });
-  const navigate = useNavigate({ from: '/audit' });
   const { refetchInterval } = useLive();
   const range = useListRange(search);
   const { actor_id, action, target_id, workspace_id } = search;
@@ -73,8 +71,6 @@ function Entries() {
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
   const webhookNames = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
   const entries = query.data?.pages.flatMap(({ data }) => data) ?? [];
-  const set = (part: Record<string, string | undefined>) =>
-    void navigate({ search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
   return (
     <>
       <FilterBar
@@ -82,24 +78,23 @@ function Entries() {
         search={search}
         label="Add a filter: an action, an actor, a target or a workspace"
         placeholder="Action, USR-…, WHK-…, WS-…"
-        onText={(text) => set({ [filterFor(text)]: text })}
-        onSet={set}
+        filterFor={filterFor}
       />
-      {problemIn(query.error) && !query.isFetchNextPageError && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
-      {query.data && entries.length === 0 && (
-        <Empty title="No matching entries" actions={<ClearFilters />}>
-          <p>Entries are kept for 12 months.</p>
-        </Empty>
-      )}
-      <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
+      <Listed
+        query={query}
+        count={entries.length}
+        one="entry"
+        many="entries"
+        empty={
+          <Empty title="No matching entries" actions={<ClearFilters />}>
+            <p>Entries are kept for 12 months.</p>
+          </Empty>
+        }
+      >
         {entries.map((entry) => (
           <Entry key={entry.id} entry={entry} targetName={webhookNames.get(entry.target.id)} />
         ))}
-        {entries.length > 0 && <More count={entries.length} one="entry" many="entries" query={query} />}
-      </div>
+      </Listed>
     </>
   );
 }
@@ -163,21 +158,75 @@ function Value({ value, target }: { value: unknown; target: AuditEntry['target']
   if (typeof value !== 'string') return text;
   if (/^EVT-[0-9A-Z]{26}$/.test(value) && may.readEvents) {
     return (
-      <Link to="/events/$eventId" params={{ eventId: value }} className="link">
+      <EventLink id={value} className="link">
         {text}
-      </Link>
+      </EventLink>
     );
   }
   if (/^WDLV-[0-9A-Z]{26}$/.test(value) && target.id.startsWith('WHK-') && may.readWebhooks) {
     return (
-      <Link
-        to="/webhooks/$webhookId/deliveries/$deliveryId"
-        params={{ webhookId: target.id, deliveryId: value }}
-        className="link"
-      >
+      <DeliveryLink of={{ webhook_id: target.id, id: value }} className="link">
         {text}
-      </Link>
+      </DeliveryLink>
     );
   }
   return text;
+}
+
+/** Whether the chain of the audit log is intact. Only for tokens of the whole organization. */
+export function ChainStatus() {
+  const { refetchInterval } = useLive();
+  const chain = useQuery({ ...auditChainQuery, refetchInterval });
+  return (
+    <Loaded query={chain} lines={1}>
+      {(data) => (data.fault ? <Broken chain={data} fault={data.fault} /> : <Intact chain={data} />)}
+    </Loaded>
+  );
+}
+
+function Intact({ chain }: { chain: AuditChain }) {
+  if (chain.entries === 0) return null;
+  return (
+    <p className="chain" role="status">
+      <span className="tag ok">Chain intact</span>
+      <span>{checkedText(chain)}</span>
+      <span className="soft">
+        Last hash <code title={chain.head}>{chain.head.slice(0, 12)}…</code>{' '}
+        <CopyButton text={chain.head} what="the last hash" /> · checked <TimeAgo at={chain.checked_at} />
+      </span>
+    </p>
+  );
+}
+
+function checkedText({ checked, entries }: AuditChain): string {
+  if (checked < entries) {
+    return `The newest ${formatCount(checked)} of ${formatCount(entries)} entries are unaltered.`;
+  }
+  return entries === 1
+    ? 'The only entry is unaltered.'
+    : `All ${formatCount(entries)} entries are unaltered.`;
+}
+
+const faults = {
+  altered: 'An entry was altered.',
+  missing: 'An entry was removed.',
+  added: 'An entry was added.',
+  unknown_end: 'The record of where the chain ends was removed.',
+};
+
+function Broken({ chain, fault }: { chain: AuditChain; fault: NonNullable<AuditChain['fault']> }) {
+  return (
+    <div className="note" role="alert">
+      <b>The chain is broken. {faults[fault.kind]}</b>
+      <p>
+        Position {formatCount(fault.position)}
+        {fault.id && (
+          <>
+            , <code>{fault.id}</code>
+          </>
+        )}
+        . Compare the log with a backup. Checked <TimeAgo at={chain.checked_at} />.
+      </p>
+    </div>
+  );
 }

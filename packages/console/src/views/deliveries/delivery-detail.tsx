@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useLive } from '../../address/live';
+import { useSetSearch } from '../../address/search';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery, findDelivery } from '../../api/deliveries';
@@ -10,13 +11,13 @@ import { isOutcomeUnknown } from '../../api/problem';
 import { useSettings } from '../../api/settings';
 import { webhookQuery } from '../../api/webhooks';
 import { curlOfRequest, triggerCommand } from '../../code/curl';
-import { PrettySwitch } from '../../code/pretty-switch';
+import { PrettySwitch } from '../../code/json-text';
 import { RequestBox, ResponseBox } from '../../code/wire';
-import { Breadcrumb } from '../../parts/breadcrumb';
+import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { copyText, Identifier } from '../../parts/copy';
-import { Loaded } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { Breadcrumb, EventLink, WebhookLink } from '../../parts/links';
+import { Loaded, ProblemNote } from '../../parts/states';
 import { showToast } from '../../parts/toast';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
@@ -46,9 +47,7 @@ export function DeliveryDetail() {
     <>
       <Breadcrumb>
         <Link to="/deliveries">Deliveries</Link>
-        <Link to="/webhooks/$webhookId" params={{ webhookId }}>
-          {webhook ? webhookName(webhook) : webhookId}
-        </Link>
+        <WebhookLink id={webhookId}>{webhook ? webhookName(webhook) : webhookId}</WebhookLink>
       </Breadcrumb>
       <Loaded query={delivery}>
         {(data) => <Body key={data.id} delivery={data} webhookId={webhookId} webhook={webhook} />}
@@ -69,6 +68,7 @@ function Body({
   const may = usePermission();
   const search = useSearch({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
   const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
+  const set = useSetSearch({ replace: true });
   const again = useRedelivery(webhookId);
   const { retry_waits_ms: waitsMs } = useSettings();
   const isLast = waitsForLastAttempt(delivery, waitsMs);
@@ -107,18 +107,15 @@ function Body({
         <Identifier id={delivery.id} />
         <span className="grow" />
         {request?.url && (
-          <button
-            type="button"
-            className="btn"
+          <Button
             onClick={() => copyText(curlOfRequest(request), 'the curl command, which has no signature')}
           >
             Copy as curl
-          </button>
+          </Button>
         )}
         {canRedeliver && (
-          <button
-            type="button"
-            className="btn primary"
+          <Button
+            kind="primary"
             data-key="r"
             disabled={again.isPending}
             onClick={() => {
@@ -128,7 +125,7 @@ function Body({
             }}
           >
             {again.isPending ? 'Sending…' : isLast ? 'Redeliver now…' : 'Redeliver now'}
-          </button>
+          </Button>
         )}
       </div>
       <Confirm
@@ -158,21 +155,15 @@ function Body({
             <h2>Attempts</h2>
             <span className="grow" />
             {may.readEvents && (
-              <Link to="/events/$eventId" params={{ eventId: delivery.event_id }} className="link">
+              <EventLink id={delivery.event_id} className="link">
                 The event and its other deliveries
-              </Link>
+              </EventLink>
             )}
           </div>
           <AttemptTimeline
             delivery={delivery}
             chosen={chosen?.attempt}
-            onChoose={(attempt) =>
-              void navigate({
-                search: (now) => ({ ...now, attempt: String(attempt) }),
-                replace: true,
-                resetScroll: false,
-              })
-            }
+            onChoose={(attempt) => set({ attempt: String(attempt) })}
           />
         </section>
         <div className="stack">

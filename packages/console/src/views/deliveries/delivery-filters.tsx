@@ -1,29 +1,20 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { noRange, type RangeSearch } from '../../address/range';
+import { type SearchOf, useSetSearch } from '../../address/search';
 import { deliveryStates } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
-import { zone } from '../../browser/preferences';
-import { useStore } from '../../browser/store';
+import { useZone } from '../../browser/preferences';
 import { Chip, FilterSelect, RangeChip } from '../../lists/filters';
 import { RangePicker } from '../../lists/range-picker';
-import { Segmented } from '../../parts/segmented';
+import { Segmented } from '../../parts/button';
 import { usePermission } from '../../session/token';
 import { formatClock } from '../../text/format';
 import { webhookNames } from '../webhooks/webhook-tag';
 
-export interface DeliverySearch {
-  webhook_id?: string;
-  workspace_id?: string;
-  state?: string;
-  event_type?: string;
-  event_id?: string;
-  range?: string;
-  from?: string;
-  to?: string;
-  /** If the list was opened to show what failed: since when. */
-  failed_from?: string;
-}
+/** `failed_from` says since when a list shows what failed. */
+export type DeliverySearch = RangeSearch &
+  SearchOf<'webhook_id' | 'workspace_id' | 'state' | 'event_type' | 'event_id' | 'failed_from'>;
 
 const stateNames = { retrying: 'Retrying', given_up: 'Given up', delivered: 'Delivered' } as const;
 
@@ -36,13 +27,11 @@ export function DeliveryFilters({
   webhooks: Webhook[] | undefined;
 }) {
   const may = usePermission();
-  const navigate = useNavigate();
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
   const names = webhookNames(webhooks ?? []);
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   const failedMs = Date.parse(search.failed_from ?? '');
-  const set = (part: { [name in keyof DeliverySearch]: string | undefined }) =>
-    void navigate({ to: '.', search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
+  const set = useSetSearch();
   return (
     <div className="filters">
       <Segmented
@@ -95,11 +84,7 @@ export function DeliveryFilters({
       {search.event_id && (
         <Chip name="event" value={search.event_id} onRemove={() => set({ event_id: undefined })} />
       )}
-      <RangeChip
-        search={search}
-        name="created"
-        onRemove={() => set({ from: undefined, to: undefined, range: undefined, failed_from: undefined })}
-      />
+      <RangeChip search={search} name="created" onRemove={() => set(noRange)} />
       {search.from && failedMs > 0 && (
         <span className="soft small">
           Starts earlier: what failed from {formatClock(failedMs, shownZone, Date.now())} on can have been

@@ -1,18 +1,17 @@
 import type { Delivery, Page, Webhook } from '@posthorn/client';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
 import { hasFilter } from '../../address/search';
 import { inWorkspace } from '../../address/workspace';
 import { type DeliveryFilter, deliveryPagesQuery, deliveryStates } from '../../api/deliveries';
-import { problemIn } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
-import { More } from '../../lists/more';
+import { Listed } from '../../lists/more';
+import { type Column, Table } from '../../lists/table';
 import { WorkspaceNote } from '../../lists/workspace-note';
-import { Skeleton } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { DeliveryLink } from '../../parts/links';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { formatMs } from '../../text/format';
@@ -37,6 +36,15 @@ export function DeliveryList() {
     </>
   );
 }
+
+const columns: Column[] = [
+  { name: 'Event' },
+  { name: 'State', className: 'r-narrow', width: '114px', onPhone: '96px' },
+  { name: 'Response', className: 'wide', width: '184px' },
+  { name: 'Duration', className: 'r wide roomy', width: '86px' },
+  { name: 'Attempts', className: 'r wide roomy', width: '86px' },
+  { name: 'Created', className: 'r wide', width: '116px' },
+];
 
 /** The deliveries of all webhooks, or of one. */
 export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
@@ -83,71 +91,62 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
     });
   }
 
+  const selectAll = (
+    <label>
+      <input
+        type="checkbox"
+        aria-label="Select all deliveries shown"
+        checked={shownAndSelected === rows.length}
+        ref={(box) => {
+          if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
+        }}
+        onChange={(event) => toggle(rows, event.target.checked)}
+      />
+    </label>
+  );
+
   return (
     <>
       {/* There is nothing to filter if there are no deliveries at all. */}
       {!(isEmpty && !isFiltered) && (
         <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
       )}
-      {problemIn(query.error) && !query.isFetchNextPageError && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
-      {query.data && rows.length === 0 && query.hasNextPage && (
-        <NoneSoFar searchedTo={searchedTo} query={query} />
-      )}
-      {isEmpty && (
-        <NoDeliveries
-          isFiltered={isFiltered}
-          type={search.event_type}
-          webhook={webhook}
-          webhooks={webhooks}
-          workspaceId={filter.workspace_id}
-        />
-      )}
-      {rows.length > 0 && (
-        <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
-          <table>
-            <thead>
-              <tr>
-                {may.send && (
-                  <th className="select-cell">
-                    <label>
-                      <input
-                        type="checkbox"
-                        aria-label="Select all deliveries shown"
-                        checked={shownAndSelected === rows.length}
-                        ref={(box) => {
-                          if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
-                        }}
-                        onChange={(event) => toggle(rows, event.target.checked)}
-                      />
-                    </label>
-                  </th>
-                )}
-                <th>Event</th>
-                <th className="state-col r-narrow">State</th>
-                <th className="wide outcome-col">Response</th>
-                <th className="r wide roomy rate-col">Duration</th>
-                <th className="r wide roomy rate-col">Attempts</th>
-                <th className="r wide time-col">Created</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((delivery) => (
-                <Row
-                  key={delivery.id}
-                  delivery={delivery}
-                  name={webhook ? undefined : (names.get(delivery.webhook_id) ?? delivery.webhook_id)}
-                  isSelected={selected.has(delivery.id)}
-                  onSelect={may.send ? (isOn) => toggle([delivery], isOn) : undefined}
-                />
-              ))}
-            </tbody>
-          </table>
-          <More count={rows.length} one="delivery" many="deliveries" searchedTo={searchedTo} query={query} />
-        </div>
-      )}
+      <Listed
+        query={query}
+        count={rows.length}
+        one="delivery"
+        many="deliveries"
+        searchedTo={searchedTo}
+        empty={
+          query.hasNextPage ? (
+            <NoneSoFar searchedTo={searchedTo} query={query} />
+          ) : (
+            <NoDeliveries
+              isFiltered={isFiltered}
+              type={search.event_type}
+              webhook={webhook}
+              webhooks={webhooks}
+              workspaceId={filter.workspace_id}
+            />
+          )
+        }
+      >
+        <Table
+          columns={
+            may.send ? [{ name: selectAll, className: 'select-cell', width: '34px' }, ...columns] : columns
+          }
+        >
+          {rows.map((delivery) => (
+            <Row
+              key={delivery.id}
+              delivery={delivery}
+              name={webhook ? undefined : (names.get(delivery.webhook_id) ?? delivery.webhook_id)}
+              isSelected={selected.has(delivery.id)}
+              onSelect={may.send ? (isOn) => toggle([delivery], isOn) : undefined}
+            />
+          ))}
+        </Table>
+      </Listed>
       {selected.size > 0 && (
         <RedeliverSelection
           // A row may have changed since it was selected.
@@ -193,13 +192,9 @@ function Row({
         </td>
       )}
       <td>
-        <Link
-          className="row-link mono"
-          to="/webhooks/$webhookId/deliveries/$deliveryId"
-          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
-        >
+        <DeliveryLink className="row-link mono" of={delivery}>
           <TypeName type={delivery.event_type} />
-        </Link>
+        </DeliveryLink>
         {/* A long name is shortened, not what follows it. */}
         <span className="second parts">
           {name !== undefined && <span className="cut">{name}</span>}

@@ -1,5 +1,5 @@
 import type { Delivery } from '@posthorn/client';
-import { Link } from '@tanstack/react-router';
+import { WebhookLink } from '../../parts/links';
 
 export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final'> }) {
   if (delivery.status === 'success') return <span className="tag ok">Delivered</span>;
@@ -35,14 +35,13 @@ export function outcomeOf({ http_status, error }: Pick<Delivery, 'http_status' |
 export function HeldNote({ webhookId }: { webhookId: string }) {
   return (
     <span className="second">
-      <Link
-        to="/webhooks/$webhookId"
-        params={{ webhookId }}
+      <WebhookLink
+        id={webhookId}
         className="link above"
         title="The delivery is waiting until the webhook is verified."
       >
         waiting for verification
-      </Link>
+      </WebhookLink>
     </span>
   );
 }

@@ -1,13 +1,13 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useLive } from '../../address/live';
 import { eventDeliveriesQuery } from '../../api/events';
+import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
 import { formatMs, plural } from '../../text/format';
 import { WithTimes } from '../../text/marked-text';
 import { TimeAgo } from '../../text/time';
-import { ChangeUrl, redirectTarget } from '../webhooks/change-url';
+import { ChangeUrl, redirectTarget } from '../webhooks/latest-failure';
 import { DeliveryTag, outcomeOf } from './delivery-tag';
 import { isHeld } from './next-attempt';
 
@@ -98,9 +98,9 @@ export function Diagnosis({
 function OpenWebhook({ webhookId }: { webhookId: string }) {
   return (
     <div className="actions">
-      <Link to="/webhooks/$webhookId" params={{ webhookId }} className="btn slim">
+      <WebhookLink id={webhookId} className="btn slim">
         Open the webhook
-      </Link>
+      </WebhookLink>
     </div>
   );
 }
@@ -125,13 +125,9 @@ export function LaterDelivery({ delivery }: { delivery: DeliveryDetail }) {
         Sent again <TimeAgo at={later.created_at} />:
       </span>
       <DeliveryTag delivery={later} />
-      <Link
-        to="/webhooks/$webhookId/deliveries/$deliveryId"
-        params={{ webhookId: later.webhook_id, deliveryId: later.id }}
-        className="link"
-      >
+      <DeliveryLink of={later} className="link">
         Open the newer delivery
-      </Link>
+      </DeliveryLink>
     </p>
   );
 }

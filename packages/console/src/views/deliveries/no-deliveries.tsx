@@ -1,9 +1,9 @@
 import type { Webhook } from '@posthorn/client';
-import { Link } from '@tanstack/react-router';
 import { MoreButton, MoreError, type Pages } from '../../lists/more';
 import { NoMatch } from '../../lists/no-match';
 import { WholeOrganization } from '../../lists/workspace-note';
-import { Empty } from '../../parts/empty';
+import { WebhookLink } from '../../parts/links';
+import { Empty } from '../../parts/states';
 import { useToken } from '../../session/token';
 import { ClockTime } from '../../text/time';
 import { RecordCommand } from '../events/no-events';
@@ -63,14 +63,9 @@ export function NoDeliveries({
       title="No deliveries yet"
       actions={
         webhook && (
-          <Link
-            to="/webhooks/$webhookId"
-            params={{ webhookId: webhook.id }}
-            search={{ tab: 'test' }}
-            className="btn"
-          >
+          <WebhookLink id={webhook.id} tab="test" className="btn">
             Send a test
-          </Link>
+          </WebhookLink>
         )
       }
     >

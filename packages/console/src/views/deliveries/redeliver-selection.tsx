@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'react';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { useSettings } from '../../api/settings';
+import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { session } from '../../session/session';
@@ -100,12 +101,10 @@ export function RedeliverSelection({
         {hidden > 0 && `, ${hidden} not shown`}
       </b>
       <span className="grow" />
-      <button type="button" className="btn" onClick={() => onDeselect(selected)}>
-        Clear
-      </button>
-      <button type="button" className="btn primary" data-key="r" onClick={open}>
+      <Button onClick={() => onDeselect(selected)}>Clear</Button>
+      <Button kind="primary" data-key="r" onClick={open}>
         Redeliver…
-      </button>
+      </Button>
       <Confirm
         isOpen={isConfirming}
         onClose={close}

@@ -9,14 +9,14 @@ import { webhooksQuery } from '../../api/webhooks';
 import { CodeBlock } from '../../code/code-block';
 import { JsonText } from '../../code/json-text';
 import { FilterInput } from '../../lists/filters';
-import { Loaded } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { type Column, Table } from '../../lists/table';
+import { Button } from '../../parts/button';
+import { Loaded, ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { TypeName, WithCode } from '../../text/marked-text';
-import { TestResult } from '../webhooks/test-result';
+import { TestResult } from '../webhooks/test-view';
 import { webhookNames } from '../webhooks/webhook-tag';
-import { SchemaTable } from './schema-table';
 
 export function EventTypes() {
   const may = usePermission();
@@ -158,12 +158,81 @@ function SendAsTest({ type }: { type: string }) {
             </option>
           ))}
         </select>
-        <button type="submit" className="btn" disabled={test.isPending || chosen === ''}>
+        <Button type="submit" disabled={test.isPending || chosen === ''}>
           {test.isPending ? 'Sending…' : 'Send a test'}
-        </button>
+        </Button>
       </form>
       {test.error && <ProblemNote error={test.error} isAction />}
       {test.data && <TestResult result={test.data} />}
     </section>
+  );
+}
+
+/** The parts of JSON Schema that the console reads. */
+interface JsonSchema {
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  enum?: unknown[];
+  const?: unknown;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  format?: string;
+}
+
+interface SchemaRow {
+  path: string;
+  type: string;
+  isRequired: boolean;
+  note: string;
+}
+
+function typeOf(schema: JsonSchema): string {
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.type === 'array' && schema.items) return `array of ${typeOf(schema.items)}`;
+  const type = Array.isArray(schema.type) ? schema.type.join(' or ') : (schema.type ?? 'any');
+  return schema.format ? `${type} (${schema.format})` : type;
+}
+
+function noteOf(schema: JsonSchema): string {
+  const values = schema.enum ? `One of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}.` : '';
+  return [schema.description, values].filter(Boolean).join(' ');
+}
+
+function rowsOf(schema: JsonSchema, prefix = ''): SchemaRow[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const path = `${prefix}${name}`;
+    const isRequired = schema.required?.includes(name) ?? false;
+    return [{ path, type: typeOf(field), isRequired, note: noteOf(field) }, ...rowsOf(field, `${path}.`)];
+  });
+}
+
+const schemaColumns: Column[] = [
+  { name: 'Field', width: '34%', onPhone: '38%' },
+  { name: 'Type', width: '24%', onPhone: '20%' },
+  { name: 'Meaning' },
+];
+
+/** The fields of a payload, one per line. */
+export function SchemaTable({ schema }: { schema: EventType['schema'] }) {
+  const rows = rowsOf(schema as JsonSchema);
+  if (rows.length === 0) return <p className="soft">The payload has no fixed fields.</p>;
+  return (
+    <Table className="schema" columns={schemaColumns}>
+      {rows.map((row) => (
+        <tr key={row.path}>
+          <td className="mono">
+            {row.path}
+            {!row.isRequired && <span className="soft"> optional</span>}
+          </td>
+          <td className="soft">{row.type}</td>
+          <td>
+            <WithCode text={row.note} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

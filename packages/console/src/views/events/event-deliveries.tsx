@@ -1,10 +1,12 @@
 import type { Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { CSSProperties } from 'react';
 import { useLive } from '../../address/live';
 import { eventDeliveriesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
-import { Loaded } from '../../parts/loaded';
+import { DeliveryLink } from '../../parts/links';
+import { Loaded } from '../../parts/states';
 import { shortId } from '../../text/identifier';
 import { Countdown } from '../../text/time';
 import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
@@ -39,7 +41,7 @@ export function EventDeliveries({ event }: { event: Event }) {
               {/* A hidden head leaves an empty first row, so the cells cannot set the widths. */}
               <colgroup>
                 <col />
-                <col className="state-col" />
+                <col style={{ '--width': '114px', '--width-on-phone': '96px' } as CSSProperties} />
                 <col className="next-col" />
               </colgroup>
               <thead className="hidden-visually">
@@ -61,13 +63,9 @@ export function EventDeliveries({ event }: { event: Event }) {
                           </span>
                         </>
                       ) : (
-                        <Link
-                          className="row-link strong"
-                          to="/webhooks/$webhookId/deliveries/$deliveryId"
-                          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
-                        >
+                        <DeliveryLink className="row-link strong" of={delivery}>
                           {names.get(delivery.webhook_id) ?? delivery.webhook_id}
-                        </Link>
+                        </DeliveryLink>
                       )}
                     </td>
                     <td>

@@ -4,11 +4,11 @@ import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { type EventWithText, eventQuery, subjectHistoryQuery } from '../../api/events';
 import { CodeBlock } from '../../code/code-block';
 import { curlOfPath } from '../../code/curl';
-import { JsonText } from '../../code/json-text';
-import { PrettySwitch } from '../../code/pretty-switch';
-import { Breadcrumb } from '../../parts/breadcrumb';
+import { JsonText, PrettySwitch } from '../../code/json-text';
+import { Button } from '../../parts/button';
 import { copyText, Identifier } from '../../parts/copy';
-import { Loaded } from '../../parts/loaded';
+import { Breadcrumb, EventLink } from '../../parts/links';
+import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
@@ -40,13 +40,9 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
         <h1 className="mono">{event.type}</h1>
         <Identifier id={event.id} />
         <span className="grow" />
-        <button
-          type="button"
-          className="btn"
-          onClick={() => copyText(curlOfPath(`/v1/events/${event.id}`), 'the curl command')}
-        >
+        <Button onClick={() => copyText(curlOfPath(`/v1/events/${event.id}`), 'the curl command')}>
           Copy as curl
-        </button>
+        </Button>
       </div>
       <div className="two section">
         <div className="stack">
@@ -112,9 +108,9 @@ export function SubjectHistory({ event }: { event: Event }) {
               {one.id === event.id ? (
                 <b className="mono">{one.type}</b>
               ) : (
-                <Link to="/events/$eventId" params={{ eventId: one.id }} className="mono">
+                <EventLink id={one.id} className="mono">
                   {one.type}
-                </Link>
+                </EventLink>
               )}
               <span className="soft small">
                 <ClockTime at={one.created_at} /> · {one.actor.id}

@@ -1,18 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import type { RangeSearch } from '../../address/range';
+import type { SearchOf } from '../../address/search';
 import { eventTypesQuery } from '../../api/events';
 import { FilterBar } from '../../lists/filters';
-
-export interface EventSearch {
-  type?: string;
-  subject_type?: string;
-  subject_id?: string;
-  actor_id?: string;
-  workspace_id?: string;
-  range?: string;
-  from?: string;
-  to?: string;
-}
 
 const names = {
   type: 'type',
@@ -22,6 +13,8 @@ const names = {
   workspace_id: 'workspace',
 } as const;
 type Name = keyof typeof names;
+
+export type EventSearch = RangeSearch & SearchOf<Name>;
 
 /** Guesses which filter the text is for: `USR-…` is an actor, `INV-…` a subject, `a.b` a type. */
 function filterFor(text: string): Name {
@@ -34,8 +27,6 @@ function filterFor(text: string): Name {
 export function EventFilters({ search }: { search: EventSearch }) {
   const navigate = useNavigate();
   const { data: types } = useQuery(eventTypesQuery);
-  const set = (part: Record<string, string | undefined>) =>
-    void navigate({ to: '/events', search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
   return (
     <FilterBar
       names={names}
@@ -43,11 +34,8 @@ export function EventFilters({ search }: { search: EventSearch }) {
       label="Add a filter: a type, a subject, an actor or a workspace"
       placeholder="Type, INV-…, USR-…, WS-…"
       suggestions={types?.map(({ type }) => type)}
-      onText={(text) => {
-        if (/^EVT-/.test(text)) void navigate({ to: '/events/$eventId', params: { eventId: text } });
-        else set({ [filterFor(text)]: text });
-      }}
-      onSet={set}
+      filterFor={filterFor}
+      onId={(id) => /^EVT-/.test(id) && navigate({ to: '/events/$eventId', params: { eventId: id } })}
     />
   );
 }

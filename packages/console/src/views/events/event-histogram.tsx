@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { useLive } from '../../address/live';
-import { rangeLabel, rangeOf } from '../../address/range';
+import { noRange, rangeLabel } from '../../address/range';
+import { useSetSearch } from '../../address/search';
 import { problemIn } from '../../api/problem';
-import { statsQuery } from '../../api/stats';
+import { rangeStatsQuery } from '../../api/stats';
 import { barsOf, stepName } from '../../charts/bars';
 import { Chart } from '../../charts/chart';
 import { usePermission } from '../../session/token';
@@ -13,19 +13,10 @@ import type { EventSearch } from './event-filters';
 /** All events over time. A drag narrows the list to a range. */
 export function EventHistogram({ search }: { search: EventSearch }) {
   const may = usePermission();
-  const navigate = useNavigate();
+  const set = useSetSearch();
   const { refetchInterval } = useLive();
-  const key = JSON.stringify(['events', search.range, search.from, search.to, search.workspace_id]);
   const { data: stats, error } = useQuery({
-    ...statsQuery(key, () => {
-      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
-      return {
-        from: new Date(fromMs).toISOString(),
-        to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
-        interval,
-        workspace_id: search.workspace_id,
-      };
-    }),
+    ...rangeStatsQuery(search, { workspace_id: search.workspace_id }),
     enabled: may.readWebhooks,
     refetchInterval,
   });
@@ -34,17 +25,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
     return null;
   const bars = stats && barsOf(stats);
   const open = (fromMs: number, toMs: number) =>
-    void navigate({
-      to: '/events',
-      search: (now) =>
-        ({
-          ...now,
-          range: undefined,
-          from: new Date(fromMs).toISOString(),
-          to: new Date(toMs - 1).toISOString(),
-        }) as never,
-      resetScroll: false,
-    });
+    set({ ...noRange, from: new Date(fromMs).toISOString(), to: new Date(toMs - 1).toISOString() });
   const isFiltered = search.type || search.actor_id || search.subject_type;
   return (
     <section className="chart" aria-label="Events over time">

@@ -5,12 +5,12 @@ import { memo, useEffect, useMemo } from 'react';
 import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
-import { problemIn } from '../../api/problem';
 import { staleMs } from '../../api/query-client';
-import { More } from '../../lists/more';
+import { Listed } from '../../lists/more';
 import { NoMatch } from '../../lists/no-match';
-import { Skeleton } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { type Column, Table } from '../../lists/table';
+import { EventLink } from '../../parts/links';
+import { ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission, useToken } from '../../session/token';
 import { shortId } from '../../text/identifier';
@@ -29,6 +29,15 @@ export function EventList() {
   if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
   return <Events />;
 }
+
+const columns: Column[] = [
+  { name: 'Time', width: '112px', onPhone: '98px' },
+  { name: 'Type', className: 'type-col' },
+  { name: 'Subject', className: 'wide' },
+  { name: 'Actor', className: 'wide' },
+  { name: 'Workspace', className: 'wide roomy', width: '130px' },
+];
+const deliveredColumn: Column = { name: 'Delivered', className: 'r wide', width: '92px' };
 
 function Events() {
   const search: EventSearch = useSearch({ from: '/events' });
@@ -58,46 +67,33 @@ function Events() {
       {/* There is nothing to filter if there are no events at all. */}
       {!(isEmpty && !isFiltered) && <EventFilters search={search} />}
       {!search.subject_id && <EventHistogram search={search} />}
-      {problemIn(query.error) && !query.isFetchNextPageError && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
       {/* If the list is refused, so is the tail: one note is enough. */}
       {canFollow && tail.error && !query.error && <ProblemNote error={tail.error} onRetry={tail.retry} />}
-      {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
-      {isEmpty &&
-        (isFiltered ? (
-          <NoMatch title="No matching events" type={search.type} workspaceId={workspace_id} />
-        ) : (
-          <NoEvents />
-        ))}
-      {rows.length > 0 && (
-        <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
-          <table>
-            <thead>
-              <tr>
-                <th className="clock-col">Time</th>
-                <th className="type-col">Type</th>
-                <th className="wide">Subject</th>
-                <th className="wide">Actor</th>
-                <th className="wide roomy workspace-col">Workspace</th>
-                {may.readWebhooks && <th className="r wide reached-col">Delivered</th>}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((event) => (
-                <Row
-                  key={event.id}
-                  event={event}
-                  isFresh={tail.fresh.has(event.id)}
-                  outcome={outcomes.get(event.id)}
-                  showsOutcome={may.readWebhooks}
-                />
-              ))}
-            </tbody>
-          </table>
-          <More count={rows.length} one="event" many="events" query={query} />
-        </div>
-      )}
+      <Listed
+        query={query}
+        count={rows.length}
+        one="event"
+        many="events"
+        empty={
+          isFiltered ? (
+            <NoMatch title="No matching events" type={search.type} workspaceId={workspace_id} />
+          ) : (
+            <NoEvents />
+          )
+        }
+      >
+        <Table columns={may.readWebhooks ? [...columns, deliveredColumn] : columns}>
+          {rows.map((event) => (
+            <Row
+              key={event.id}
+              event={event}
+              isFresh={tail.fresh.has(event.id)}
+              outcome={outcomes.get(event.id)}
+              showsOutcome={may.readWebhooks}
+            />
+          ))}
+        </Table>
+      </Listed>
     </>
   );
 }
@@ -147,9 +143,9 @@ const Row = memo(function Row({
         <ClockTime at={event.created_at} />
       </td>
       <td>
-        <Link className="row-link mono" to="/events/$eventId" params={{ eventId: event.id }}>
+        <EventLink className="row-link mono" id={event.id}>
           <TypeName type={event.type} />
-        </Link>
+        </EventLink>
         <span className="second parts narrow">
           <span className="cut mono">{event.subject.id}</span>
           {showsOutcome && <Outcome eventId={event.id} found={outcome} isNamed />}

@@ -1,7 +1,7 @@
 import { productName, useSettings } from '../../api/settings';
 import { CodeBlock } from '../../code/code-block';
 import { jsonCurl } from '../../code/curl';
-import { Empty } from '../../parts/empty';
+import { Empty } from '../../parts/states';
 import { useToken } from '../../session/token';
 
 /** Shows how to record the first event. */

@@ -6,14 +6,14 @@ import { useLive } from '../../address/live';
 import { inWorkspace, useWorkspace } from '../../address/workspace';
 import { isUnreachable } from '../../api/problem';
 import { failedSince, useSettings } from '../../api/settings';
+import { overviewQueries } from '../../api/stats';
 import { webhooksQuery } from '../../api/webhooks';
 import { isQuiet } from '../../charts/bars';
 import { loadChart } from '../../charts/chart';
-import { DeliveryChart } from '../../charts/delivery-chart';
+import { DeliveryChart, Figure } from '../../charts/delivery-chart';
 import { RangePicker } from '../../lists/range-picker';
 import { WorkspaceNote } from '../../lists/workspace-note';
-import { Empty } from '../../parts/empty';
-import { Loaded, Skeleton } from '../../parts/loaded';
+import { Empty, Loaded, Skeleton } from '../../parts/states';
 import { usePermission, useToken } from '../../session/token';
 import { viewsOf } from '../../shell/views';
 import { formatCount, formatMs } from '../../text/format';
@@ -21,7 +21,6 @@ import { FirstWebhook } from '../webhooks/first-webhook';
 import { needsAttention } from '../webhooks/webhook-tag';
 import { headingOf } from './heading';
 import { Problems, Waiting } from './problems';
-import { overviewQueries } from './queries';
 import { EventsByType, WebhookSummary } from './summaries';
 
 const slowMs = 15_000;
@@ -134,32 +133,21 @@ function FigureRow({
   const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="figures">
-      <Link className="figure" to="/deliveries" search={{ ...range, state: 'delivered' }}>
-        <b>{formatCount(totals.delivered)}</b>
-        <span>delivered</span>
-      </Link>
-      <div className="figure">
-        <b>{formatCount(totals.failed_attempts)}</b>
-        <span>failed attempts</span>
-      </div>
-      <Link className="figure" to="/deliveries" search={{ ...failed, state: 'given_up' }}>
-        <b className={totals.given_up > 0 ? 'bad-text' : ''}>{formatCount(totals.given_up)}</b>
-        <span>given up</span>
-      </Link>
-      <Link className="figure" to="/deliveries" search={{ state: 'retrying' }}>
-        <b>
-          {waiting ? formatCount(waiting.data.length) : isCounting ? '…' : '–'}
-          {waiting?.hasMore && '+'}
-        </b>
-        <span>waiting to retry</span>
-      </Link>
-      <div className="figure">
-        <b>
-          {totals.p50_ms === null ? '–' : formatMs(totals.p50_ms)}
-          {totals.p95_ms !== null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>}
-        </b>
-        <span>response time, p50 / p95</span>
-      </div>
+      <Figure name="delivered" search={{ ...range, state: 'delivered' }}>
+        {formatCount(totals.delivered)}
+      </Figure>
+      <Figure name="failed attempts">{formatCount(totals.failed_attempts)}</Figure>
+      <Figure name="given up" search={{ ...failed, state: 'given_up' }} isBad={totals.given_up > 0}>
+        {formatCount(totals.given_up)}
+      </Figure>
+      <Figure name="waiting to retry" search={{ state: 'retrying' }}>
+        {waiting ? formatCount(waiting.data.length) : isCounting ? '…' : '–'}
+        {waiting?.hasMore && '+'}
+      </Figure>
+      <Figure name="response time, p50 / p95">
+        {totals.p50_ms === null ? '–' : formatMs(totals.p50_ms)}
+        {totals.p95_ms !== null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>}
+      </Figure>
     </div>
   );
 }

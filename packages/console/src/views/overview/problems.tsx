@@ -1,16 +1,21 @@
+import type { Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
+import { useLive } from '../../address/live';
+import { deliveryPageQuery, lastSuccessQuery } from '../../api/deliveries';
 import type { JudgedWebhook } from '../../api/webhooks';
-import { ProblemNote } from '../../parts/problem-note';
+import { useZone } from '../../browser/preferences';
+import { DeliveryLink, WebhookLink } from '../../parts/links';
+import { ProblemNote } from '../../parts/states';
 import { usePermission } from '../../session/token';
-import { plural } from '../../text/format';
+import { useIsPast, useNow } from '../../text/clock';
+import { formatDay, formatDuration, plural } from '../../text/format';
 import { WithTimes } from '../../text/marked-text';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
-import { ChangeUrl, redirectTarget } from '../webhooks/change-url';
-import { useLatestFailure } from '../webhooks/latest-failure';
-import { useVerification, VerifyButton } from '../webhooks/verify-button';
+import { ChangeUrl, redirectTarget, useLatestFailure } from '../webhooks/latest-failure';
+import { useVerification, VerifyButton } from '../webhooks/status-buttons';
 import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
-import { Severity } from './severity';
 
 const shownMax = 5;
 
@@ -50,7 +55,8 @@ function Problem({
   says: ReactNode;
   severity?: ReactNode;
   then: ReactNode;
-  action: ReactNode;
+  /** Undefined if there is nothing to do but open the webhook. */
+  action?: ReactNode;
   /** Why the action failed. */
   error?: Error | null;
 }) {
@@ -58,15 +64,21 @@ function Problem({
     <li className="problem">
       <WebhookTag webhook={webhook} />
       <div>
-        <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="strong">
+        <WebhookLink id={webhook.id} className="strong">
           {webhookName(webhook)}
-        </Link>
+        </WebhookLink>
         {says}
         {severity && <p>{severity}</p>}
-        <p>{then}</p>
+        <p>
+          {then} {webhook.description && <code>{webhook.url}</code>}
+        </p>
         {error && <ProblemNote error={error} isAction />}
       </div>
-      {action}
+      {action ?? (
+        <WebhookLink id={webhook.id} className="btn">
+          Open
+        </WebhookLink>
+      )}
     </li>
   );
 }
@@ -96,26 +108,17 @@ function FailingProblem({ webhook }: { webhook: JudgedWebhook }) {
             <>
               Next attempt <Countdown to={delivery.next_attempt_at} />.
             </>
-          )}{' '}
-          {webhook.description && <code>{webhook.url}</code>}
+          )}
         </>
       }
       action={
         target && may.send ? (
           <ChangeUrl webhook={webhook} url={target} />
         ) : delivery ? (
-          <Link
-            className="btn"
-            to="/webhooks/$webhookId/deliveries/$deliveryId"
-            params={{ webhookId: webhook.id, deliveryId: delivery.id }}
-          >
+          <DeliveryLink className="btn" of={delivery}>
             See why
-          </Link>
-        ) : (
-          <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
-            Open
-          </Link>
-        )
+          </DeliveryLink>
+        ) : undefined
       }
     />
   );
@@ -131,25 +134,13 @@ function UnverifiedProblem({ webhook }: { webhook: JudgedWebhook }) {
       error={verify.error}
       says={<WithTimes text={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`} />}
       then={
-        <>
-          {failure && <WithTimes text={failure.remedy} />}{' '}
-          {failure && (
-            <>
-              Last tried <TimeAgo at={failure.at} />.
-            </>
-          )}{' '}
-          {webhook.description && <code>{webhook.url}</code>}
-        </>
-      }
-      action={
-        may.send ? (
-          <VerifyButton verify={verify} />
-        ) : (
-          <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
-            Open
-          </Link>
+        failure && (
+          <>
+            <WithTimes text={failure.remedy} /> Last tried <TimeAgo at={failure.at} />.
+          </>
         )
       }
+      action={may.send ? <VerifyButton verify={verify} /> : undefined}
     />
   );
 }
@@ -168,13 +159,8 @@ function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
       then={
         <>
           It receives no events. Fix the receiver, activate the webhook, then replay the events that it
-          missed. {webhook.description && <code>{webhook.url}</code>}
+          missed.
         </>
-      }
-      action={
-        <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
-          Open
-        </Link>
       }
     />
   );
@@ -194,9 +180,9 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
       {shown.map((webhook, index) => (
         <Fragment key={webhook.id}>
           {index > 0 && ', '}
-          <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="link">
+          <WebhookLink id={webhook.id} className="link">
             {webhookName(webhook)}
-          </Link>{' '}
+          </WebhookLink>{' '}
           until <ClockTime at={webhook.waitsUntil ?? ''} />
         </Fragment>
       ))}
@@ -212,4 +198,52 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
       .
     </p>
   );
+}
+
+/** At most one page: enough to say "100+" without counting. */
+const countedMax = 100;
+const dayMs = 86_400_000;
+const failingDaysMax = 5;
+
+/** How bad it is that a webhook fails: since when, how many deliveries wait, and when the service will disable it. */
+function Severity({ webhook }: { webhook: Webhook }) {
+  const { refetchInterval } = useLive();
+  const { data: success } = useQuery({ ...lastSuccessQuery(webhook.id), refetchInterval });
+  const { data: waiting } = useQuery({
+    ...deliveryPageQuery({ webhook_id: webhook.id, state: 'retrying' }, countedMax),
+    refetchInterval,
+  });
+  // Reserves the line.
+  if (!success || !waiting) return '\u00a0';
+  const count = waiting.data.length;
+  return (
+    <>
+      {success.at && <Since at={success.at} />}
+      {success.isNone && 'No delivery has arrived so far. '}
+      {waiting.hasMore
+        ? `${count}+ deliveries wait. `
+        : count > 0 && `${plural(count, 'delivery waits', 'deliveries wait')}. `}
+      {success.at && <Disabling sinceMs={Date.parse(success.at)} />}
+    </>
+  );
+}
+
+function Since({ at }: { at: string }) {
+  const now = useNow(60_000);
+  return (
+    <>
+      Nothing has arrived since <ClockTime at={at} /> (
+      <span className="nowrap">{formatDuration(Math.max(60_000, now - Date.parse(at)))}</span>).{' '}
+    </>
+  );
+}
+
+/** Says when the service disables the webhook, unless it is too early to worry about that. */
+function Disabling({ sinceMs }: { sinceMs: number }) {
+  const atMs = sinceMs + failingDaysMax * dayMs;
+  const day = formatDay(atMs, useZone());
+  const isEarly = !useIsPast(sinceMs + dayMs);
+  if (useIsPast(atMs) || isEarly) return null;
+  // The five days begin with the first failure after the latest success.
+  return `If this goes on, the webhook will be disabled about ${day}.`;
 }

@@ -1,11 +1,25 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import type { RangeSearch } from '../../address/range';
+import { WebhookDay } from '../../charts/webhook-day';
+import { type Column, Table } from '../../lists/table';
+import { WebhookLink } from '../../parts/links';
 import { formatCount } from '../../text/format';
-import { WebhookDay } from '../webhooks/webhook-day';
 import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 
 const shownMax = 8;
+
+const webhookColumns: Column[] = [
+  { name: 'Webhook' },
+  { name: 'Last 24 h', className: 'wide', width: '118px' },
+  { name: 'Success', className: 'r', width: '86px', onPhone: '72px' },
+];
+
+const typeColumns: Column[] = [
+  { name: 'Type' },
+  { name: <span className="hidden-visually">Share</span>, className: 'wide', width: '24%' },
+  { name: 'Events', className: 'r', width: '96px' },
+];
 
 /** The most important webhooks: those with problems first, then those with the most recent deliveries. */
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
@@ -15,35 +29,25 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   return (
     <section>
       <h2>Webhooks</h2>
-      {sorted.length === 0 && <p className="soft">No webhook belongs to this workspace.</p>}
-      <table hidden={sorted.length === 0}>
-        <thead>
-          <tr>
-            <th>Webhook</th>
-            <th className="wide spark-col">Last 24 h</th>
-            <th className="r rate-col">Success</th>
-          </tr>
-        </thead>
-        <tbody>
+      {sorted.length === 0 ? (
+        <p className="soft">No webhook belongs to this workspace.</p>
+      ) : (
+        <Table columns={webhookColumns}>
           {sorted.slice(0, shownMax).map((webhook) => (
             <tr key={webhook.id}>
               <td>
                 <div className="name-and-tag">
-                  <Link
-                    className="row-link strong"
-                    to="/webhooks/$webhookId"
-                    params={{ webhookId: webhook.id }}
-                  >
+                  <WebhookLink className="row-link strong" id={webhook.id}>
                     {webhookName(webhook)}
-                  </Link>
+                  </WebhookLink>
                   {shownStatusOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
                 </div>
               </td>
               <WebhookDay webhookId={webhook.id} isOneOfFew />
             </tr>
           ))}
-        </tbody>
-      </table>
+        </Table>
+      )}
       {sorted.length > shownMax && (
         <div className="more">
           <Link to="/webhooks" className="link">
@@ -69,32 +73,21 @@ export function EventsByType({
       {types.length === 0 ? (
         <p className="soft">No events in this range. New ones are counted within a minute.</p>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              <th>Type</th>
-              <th className="wide share-col">
-                <span className="hidden-visually">Share</span>
-              </th>
-              <th className="r count-col">Events</th>
+        <Table columns={typeColumns}>
+          {types.slice(0, shownMax).map(({ type, count }) => (
+            <tr key={type}>
+              <td>
+                <Link className="row-link mono" to="/events" search={{ type, ...search }}>
+                  {type}
+                </Link>
+              </td>
+              <td className="wide">
+                <span className="meter" style={{ width: `${(count / most) * 100}%` }} />
+              </td>
+              <td className="r">{formatCount(count)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {types.slice(0, shownMax).map(({ type, count }) => (
-              <tr key={type}>
-                <td>
-                  <Link className="row-link mono" to="/events" search={{ type, ...search }}>
-                    {type}
-                  </Link>
-                </td>
-                <td className="wide">
-                  <span className="meter" style={{ width: `${(count / most) * 100}%` }} />
-                </td>
-                <td className="r">{formatCount(count)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
     </section>
   );

@@ -1,12 +1,14 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
+import { useSetSearch } from '../../address/search';
 import { CodeBlock } from '../../code/code-block';
-import { Segmented } from '../../parts/segmented';
+import { Segmented } from '../../parts/button';
+import { CopyButton } from '../../parts/copy';
 import { frameworks, placeOf } from './frameworks';
 
 /** The code of a receiver at a URL in the user's framework, with the secret filled in if it is known. */
 export function ReceiverCode({ url, secret }: { url: string; secret: string | undefined }) {
   const chosen = useSearch({ strict: false, select: ({ framework }) => framework });
-  const navigate = useNavigate();
+  const set = useSetSearch({ replace: true });
   const framework = frameworks.find(({ key }) => key === chosen) ?? frameworks[0];
   const place = placeOf(url);
   const code = framework.code(secret, place);
@@ -19,17 +21,21 @@ export function ReceiverCode({ url, secret }: { url: string; secret: string | un
           label="Framework"
           choices={frameworks}
           value={framework.key}
-          onChange={(key) =>
-            void navigate({
-              to: '.',
-              search: (now) => ({ ...now, framework: key }) as never,
-              replace: true,
-              resetScroll: false,
-            })
-          }
+          onChange={(framework) => set({ framework })}
         />
       </div>
       <CodeBlock title={framework.file(place)} text={code} what="the code" isProgram />
+    </div>
+  );
+}
+
+/** A signing secret, with a button that copies it. */
+export function SecretBox({ secret }: { secret: string }) {
+  return (
+    <div className="secret">
+      <code>{secret}</code>
+      <span className="grow" />
+      <CopyButton text={secret} what="the secret" />
     </div>
   );
 }

@@ -1,7 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { shownStatusOf } from '../webhooks/webhook-tag';
-import { ReceiverCode } from './receiver-code';
-import { SecretBox } from './secret-box';
+import { ReceiverCode, SecretBox } from './receiver-code';
 import { freshSecretOf, useUnresolvedRotation } from './secrets';
 
 /** The code of a receiver for this webhook. */

@@ -5,11 +5,11 @@ import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { isOutcomeUnknown } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
+import { Button, Segmented } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
-import { Segmented } from '../../parts/segmented';
 import { newActionKey, newSecret } from '../../text/identifier';
 import { webhookName } from '../webhooks/webhook-tag';
-import { SecretBox } from './secret-box';
+import { SecretBox } from './receiver-code';
 import {
   forgetRotation,
   gracePeriods,
@@ -44,16 +44,14 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
   const isOpen = open !== undefined && !rotate.isSuccess;
   return (
     <>
-      <button
-        type="button"
-        className="btn"
+      <Button
         onClick={() => {
           rotate.reset();
           setNext(open ?? { secret: newSecret(), grace: '24h', key: newActionKey() });
         }}
       >
         {isOpen ? 'Rotate again…' : 'Rotate…'}
-      </button>
+      </Button>
       <Confirm
         isOpen={next !== undefined}
         onClose={() => {

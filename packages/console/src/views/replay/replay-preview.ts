@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { intervalFor } from '../../address/range';
 import { posthorn } from '../../api/client';
 import { searchedPagesMax } from '../../api/deliveries';
-import { matches } from '../webhooks/subscription';
+import { matches } from '../../api/events';
 
 /** How many events a replay sends, and how sure that number is. */
 export interface ReplayPreview {

@@ -2,7 +2,8 @@ import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { replayQuery } from '../../api/webhooks';
-import { Loaded } from '../../parts/loaded';
+import { WebhookLink } from '../../parts/links';
+import { Loaded } from '../../parts/states';
 import { formatCount, plural } from '../../text/format';
 import { TimeAgo } from '../../text/time';
 
@@ -43,9 +44,9 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
             <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
           </div>
           <div className="actions">
-            <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="btn">
+            <WebhookLink id={webhook.id} className="btn">
               See the deliveries
-            </Link>
+            </WebhookLink>
             <Link
               to="/webhooks/$webhookId/replay"
               params={{ webhookId: webhook.id }}

@@ -4,15 +4,15 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react';
 import { useFieldValue } from '../../address/field-value';
 import { rangeChoices } from '../../address/range';
+import { useSetSearch } from '../../address/search';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
-import { zone } from '../../browser/preferences';
-import { useStore } from '../../browser/store';
-import { Breadcrumb } from '../../parts/breadcrumb';
+import { useZone } from '../../browser/preferences';
+import { Button, Segmented } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
-import { Loaded } from '../../parts/loaded';
-import { Segmented } from '../../parts/segmented';
+import { Breadcrumb, WebhookLink } from '../../parts/links';
+import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { sendScopes, usePermission } from '../../session/token';
 import { formatCount, formatExact, plural } from '../../text/format';
@@ -34,9 +34,7 @@ export function ReplayView() {
         <>
           <Breadcrumb>
             <Link to="/webhooks">Webhooks</Link>
-            <Link to="/webhooks/$webhookId" params={{ webhookId }}>
-              {webhookName(data)}
-            </Link>
+            <WebhookLink id={webhookId}>{webhookName(data)}</WebhookLink>
           </Breadcrumb>
           <h1>Replay events</h1>
           <p className="lead">
@@ -61,7 +59,7 @@ function lastRange(length: (typeof rangeChoices)[number]['key']): { from: string
 function Form({ webhook }: { webhook: Webhook }) {
   const search = useSearch({ from: '/webhooks/$webhookId/replay' });
   const navigate = useNavigate({ from: '/webhooks/$webhookId/replay' });
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   const [openedMs] = useState(() => Date.now());
   const [isConfirming, setConfirming] = useState(false);
   const keyOf = useRequestKey();
@@ -79,8 +77,7 @@ function Form({ webhook }: { webhook: Webhook }) {
       return posthorn.webhooks.replay(webhook.id, body, { idempotencyKey: keyOf(body) });
     },
   });
-  const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
-    void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
+  const set = useSetSearch({ replace: true });
   const onlyFailedField = useFieldValue(onlyFailed, (isOn) => set({ only_failed: isOn ? undefined : '0' }));
   return (
     <form
@@ -133,9 +130,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         </Loaded>
       )}
       <div className="actions">
-        <button
+        <Button
           type="submit"
-          className="btn primary"
+          kind="primary"
           // The preview of another range says nothing about this one.
           disabled={
             isBackward ||
@@ -146,7 +143,7 @@ function Form({ webhook }: { webhook: Webhook }) {
           }
         >
           Replay…
-        </button>
+        </Button>
         {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
       </div>
       <Confirm

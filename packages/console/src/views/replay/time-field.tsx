@@ -1,6 +1,5 @@
 import { useFieldValue } from '../../address/field-value';
-import { type Zone, zone } from '../../browser/preferences';
-import { useStore } from '../../browser/store';
+import { useZone, type Zone } from '../../browser/preferences';
 
 /** A field for a time that is kept in the URL, in the zone in which the console shows times. */
 export function TimeField({
@@ -12,7 +11,7 @@ export function TimeField({
   value: string;
   onChange: (iso: string) => void;
 }) {
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   const field = useFieldValue(fieldTextOf(value, shownZone), (text) => {
     const at = timeInField(text, shownZone, value);
     if (at !== undefined) onChange(at);

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useSettings } from '../../api/settings';
-import { theme, zone } from '../../browser/preferences';
+import { theme, useZone, zone } from '../../browser/preferences';
 import { useStore } from '../../browser/store';
-import { Segmented } from '../../parts/segmented';
+import { Button, Segmented } from '../../parts/button';
 import { signOut } from '../../session/session';
 import { type Scope, useToken } from '../../session/token';
 import { tokenViewName } from '../../shell/views';
@@ -22,23 +22,21 @@ export function TokenView() {
   const settings = useSettings();
   const client = useQueryClient();
   const shownTheme = useStore(theme);
-  const shownZone = useStore(zone);
+  const shownZone = useZone();
   return (
     <>
       <div className="head short">
         <h1>{tokenViewName(token)}</h1>
         <span className="grow" />
         {!token.portal && (
-          <button
-            type="button"
-            className="btn"
+          <Button
             onClick={() => {
               signOut();
               client.clear();
             }}
           >
             Sign out
-          </button>
+          </Button>
         )}
       </div>
       <dl className="facts section">

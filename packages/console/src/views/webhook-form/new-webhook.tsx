@@ -7,17 +7,17 @@ import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { isOutcomeUnknown, isUnreachable, problemIn } from '../../api/problem';
 import { productName, useSettings } from '../../api/settings';
-import { webhookQuery } from '../../api/webhooks';
+import { showChanged } from '../../api/webhooks';
 import { CodeBlock } from '../../code/code-block';
 import { JsonText } from '../../code/json-text';
-import { Breadcrumb } from '../../parts/breadcrumb';
-import { Skeleton } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { Button } from '../../parts/button';
+import { Breadcrumb } from '../../parts/links';
+import { ProblemNote, Skeleton } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { keptInput } from '../../session/kept-input';
 import { sendScopes, usePermission, useToken } from '../../session/token';
 import { newSecret } from '../../text/identifier';
-import { SecretBox } from '../receiver/secret-box';
+import { SecretBox } from '../receiver/receiver-code';
 import { keepFreshSecret } from '../receiver/secrets';
 import { Unsaved } from './unsaved';
 import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
@@ -81,8 +81,7 @@ function Form() {
     },
     onSuccess: (created) => {
       keepFreshSecret(created.id, secret);
-      client.setQueryData(webhookQuery(created.id).queryKey, { ...created, ...untouched });
-      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      showChanged(client, { ...created, ...untouched });
     },
   });
   const open = ({ id }: CreatedWebhook) =>
@@ -128,9 +127,9 @@ function Form() {
         )}
         {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
         <div className="actions">
-          <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
+          <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
-          </button>
+          </Button>
           <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
             Cancel
           </Link>

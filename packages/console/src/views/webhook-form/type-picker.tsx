@@ -3,8 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
-import { Skeleton } from '../../parts/loaded';
-import { ProblemNote } from '../../parts/problem-note';
+import { ProblemNote, Skeleton } from '../../parts/states';
 import { WithCode } from '../../text/marked-text';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));

@@ -1,6 +1,7 @@
 import type { PosthornError } from '@posthorn/client';
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { faultOf } from '../../api/problem';
+import { Button } from '../../parts/button';
 import { Icon } from '../../parts/icon';
 import { useToken } from '../../session/token';
 import { TypePicker } from './type-picker';
@@ -240,13 +241,12 @@ function HeaderPairs({
         ))}
         {draft.headers.length < 10 && (
           <div>
-            <button
-              type="button"
-              className="btn slim"
+            <Button
+              kind="slim"
               onClick={() => onChange({ ...draft, headers: [...draft.headers, newPair()] })}
             >
               Add a header
-            </button>
+            </Button>
           </div>
         )}
       </div>

@@ -3,15 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useLive } from '../../address/live';
-import { rangeOf } from '../../address/range';
-import { statsQuery } from '../../api/stats';
+import { rangeStatsQuery } from '../../api/stats';
 import { barsOf, isQuiet } from '../../charts/bars';
 import { Chart } from '../../charts/chart';
-import { DeliveryChart } from '../../charts/delivery-chart';
-import { successRate } from '../../charts/sparkline';
+import { DeliveryChart, Figure } from '../../charts/delivery-chart';
+import { successRate } from '../../charts/webhook-day';
 import { RangePicker } from '../../lists/range-picker';
-import { Empty } from '../../parts/empty';
-import { Loaded } from '../../parts/loaded';
+import { Empty, Loaded } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { formatCount, formatMs } from '../../text/format';
 import { TimeAgo } from '../../text/time';
@@ -21,19 +19,7 @@ export function Activity({ webhook }: { webhook: Webhook }) {
   const search = useSearch({ from: '/webhooks/$webhookId' });
   const may = usePermission();
   const { refetchInterval } = useLive();
-  const key = JSON.stringify([webhook.id, search.range, search.from, search.to]);
-  const stats = useQuery({
-    ...statsQuery(key, () => {
-      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
-      return {
-        webhook_id: webhook.id,
-        from: new Date(fromMs).toISOString(),
-        to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
-        interval,
-      };
-    }),
-    refetchInterval,
-  });
+  const stats = useQuery({ ...rangeStatsQuery(search, { webhook_id: webhook.id }), refetchInterval });
   return (
     <Loaded query={stats} lines={8}>
       {(data) => (
@@ -94,22 +80,12 @@ function FigureRow({ stats }: { stats: Stats }) {
   const attempts = totals.delivered + totals.failed_attempts;
   return (
     <div className="figures">
-      <div className="figure">
-        <b>{successRate(stats)}</b>
-        <span>{attempts === 0 ? 'no attempts' : 'of attempts succeeded'}</span>
-      </div>
-      <div className="figure">
-        <b>{formatCount(totals.delivered)}</b>
-        <span>delivered</span>
-      </div>
-      <div className="figure">
-        <b>{formatCount(totals.failed_attempts)}</b>
-        <span>failed attempts</span>
-      </div>
-      <div className="figure">
-        <b className={totals.given_up > 0 ? 'bad-text' : ''}>{formatCount(totals.given_up)}</b>
-        <span>given up</span>
-      </div>
+      <Figure name={attempts === 0 ? 'no attempts' : 'of attempts succeeded'}>{successRate(stats)}</Figure>
+      <Figure name="delivered">{formatCount(totals.delivered)}</Figure>
+      <Figure name="failed attempts">{formatCount(totals.failed_attempts)}</Figure>
+      <Figure name="given up" isBad={totals.given_up > 0}>
+        {formatCount(totals.given_up)}
+      </Figure>
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
+import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { hostOf, webhookName } from './webhook-tag';
@@ -29,16 +30,15 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   });
   return (
     <>
-      <button
-        type="button"
-        className="btn danger"
+      <Button
+        kind="danger"
         onClick={() => {
           remove.reset();
           setConfirming(true);
         }}
       >
         Delete…
-      </button>
+      </Button>
       <Confirm
         isOpen={isConfirming}
         onClose={() => setConfirming(false)}

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useStore } from '../../browser/store';
 import { CodeBlock } from '../../code/code-block';
 import { jsonCurl } from '../../code/curl';
-import { Empty } from '../../parts/empty';
+import { Empty } from '../../parts/states';
 import { MissingScopes } from '../../session/forbidden';
 import { session } from '../../session/session';
 import { sendScopes, usePermission, useToken } from '../../session/token';

@@ -1,19 +1,24 @@
-import type { Webhook } from '@posthorn/client';
+import type { TestResult as Result, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
+import { useSetSearch } from '../../address/search';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
-import { eventTypesQuery } from '../../api/events';
+import { eventTypesQuery, matches } from '../../api/events';
 import { problemIn } from '../../api/problem';
+import { PrettySwitch } from '../../code/json-text';
+import { RequestBox, ResponseBox } from '../../code/wire';
 import { FilterSelect } from '../../lists/filters';
-import { ProblemNote } from '../../parts/problem-note';
-import { matches } from './subscription';
-import { TestResult } from './test-result';
+import { Button } from '../../parts/button';
+import { ProblemNote } from '../../parts/states';
+import { formatMs } from '../../text/format';
+import { WithTimes } from '../../text/marked-text';
+import { outcomeOf } from '../deliveries/delivery-tag';
 
 /** Sends a test event and shows request and response side by side. */
 export function TestView({ webhook }: { webhook: Webhook }) {
   const { test: chosen } = useSearch({ from: '/webhooks/$webhookId' });
-  const navigate = useNavigate({ from: '/webhooks/$webhookId' });
+  const set = useSetSearch({ replace: true });
   const query = useQuery(eventTypesQuery);
   const { data: types } = query;
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
@@ -29,20 +34,14 @@ export function TestView({ webhook }: { webhook: Webhook }) {
           test.mutate();
         }}
       >
-        <FilterSelect
-          label="Event type"
-          value={type}
-          onChange={(test) =>
-            void navigate({ search: (now) => ({ ...now, test }), replace: true, resetScroll: false })
-          }
-        >
+        <FilterSelect label="Event type" value={type} onChange={(test) => set({ test })}>
           {types?.map((one) => (
             <option key={one.type}>{one.type}</option>
           ))}
         </FilterSelect>
-        <button type="submit" className="btn primary" disabled={test.isPending || !type}>
+        <Button type="submit" kind="primary" disabled={test.isPending || !type}>
           {test.isPending ? 'Sending…' : 'Send a test'}
-        </button>
+        </Button>
         <span className="soft small">
           One signed request with <code>"test": true</code>. Tests do not appear in lists or statistics.
         </span>
@@ -52,6 +51,48 @@ export function TestView({ webhook }: { webhook: Webhook }) {
       )}
       {test.error && <ProblemNote error={test.error} isAction />}
       {test.data && <TestResult result={test.data} />}
+    </>
+  );
+}
+
+/** How a test ended, with the request and the response side by side. */
+export function TestResult({ result }: { result: Result }) {
+  const isGood = result.status === 'success';
+  const isRaw = useSearch({ strict: false }).text === 'raw';
+  return (
+    <>
+      <div className={isGood ? 'note ok' : 'note'} role="status">
+        <b>
+          {isGood ? (
+            `The receiver responded with ${result.http_status} in ${formatMs(result.response_time_ms)}.`
+          ) : (
+            <WithTimes
+              text={result.error_detail ?? `The test failed: ${result.http_status ?? result.error}.`}
+            />
+          )}
+        </b>
+        {result.remedy && (
+          <p>
+            <WithTimes text={result.remedy} />
+          </p>
+        )}
+      </div>
+      <div className="section-head">
+        <h2>Request and response</h2>
+        <span className="grow" />
+        <PrettySwitch label="Body format" isRaw={isRaw} />
+      </div>
+      <div className="two">
+        {result.request && <RequestBox title="Request" request={result.request} isRaw={isRaw} />}
+        <ResponseBox
+          title="Response"
+          aside={`${outcomeOf(result)} · ${formatMs(result.response_time_ms)}`}
+          headers={result.response_headers}
+          body={result.response}
+          nothing={result.http_status === null ? 'There was no response.' : 'The response had no body.'}
+          isRaw={isRaw}
+        />
+      </div>
     </>
   );
 }

@@ -1,13 +1,17 @@
 import type { Delivery } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useLive } from '../../address/live';
+import { useSetSearch } from '../../address/search';
 import { inWorkspace, useWorkspace } from '../../address/workspace';
 import { type JudgedWebhook, webhooksQuery } from '../../api/webhooks';
+import { WebhookDay } from '../../charts/webhook-day';
 import { FilterInput } from '../../lists/filters';
+import { type Column, Table } from '../../lists/table';
 import { WorkspaceNote } from '../../lists/workspace-note';
-import { Loaded } from '../../parts/loaded';
-import { Segmented } from '../../parts/segmented';
+import { Segmented } from '../../parts/button';
+import { WebhookLink } from '../../parts/links';
+import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { plural } from '../../text/format';
@@ -15,7 +19,6 @@ import { ClockTime, TimeAgo } from '../../text/time';
 import { outcomeOf } from '../deliveries/delivery-tag';
 import { rereadAfterMs } from '../deliveries/next-attempt';
 import { FirstWebhook } from './first-webhook';
-import { WebhookDay } from './webhook-day';
 import { byUrgency, needsAttention, shownStatusOf, WebhookTag, webhookName } from './webhook-tag';
 
 export function WebhookList() {
@@ -52,9 +55,19 @@ export function WebhookList() {
   );
 }
 
+const columns: Column[] = [
+  { name: 'Webhook' },
+  { name: 'State', width: '140px', onPhone: '104px' },
+  { name: 'Event types', className: 'wide roomy', width: '160px' },
+  { name: 'Last 24 h', className: 'wide', width: '118px' },
+  { name: 'Success', className: 'r', width: '86px', onPhone: '72px' },
+  { name: 'p95', className: 'r wide roomy', width: '86px' },
+  { name: 'Last delivery', className: 'r wide', width: '116px' },
+];
+
 function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
   const { q = '', show } = useSearch({ from: '/webhooks' });
-  const navigate = useNavigate({ from: '/webhooks' });
+  const set = useSetSearch();
   const attention = webhooks.filter(needsAttention).length;
   const shown = webhooks.filter(
     (webhook) =>
@@ -74,11 +87,7 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
             { key: 'attention', label: `Need attention ${attention}` },
           ]}
           value={show === 'attention' ? 'attention' : 'all'}
-          onChange={(key) =>
-            void navigate({
-              search: (now) => ({ ...now, show: key === 'all' ? undefined : key }) as never,
-            })
-          }
+          onChange={(key) => set({ show: key === 'all' ? undefined : key })}
         />
       </div>
       {shown.length === 0 ? (
@@ -86,24 +95,11 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
           {webhooks.length === 0 ? 'No webhook belongs to this workspace.' : 'No matching webhooks.'}
         </p>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              <th>Webhook</th>
-              <th className="reason-col">State</th>
-              <th className="wide roomy types-col">Event types</th>
-              <th className="wide spark-col">Last 24 h</th>
-              <th className="r rate-col">Success</th>
-              <th className="r wide roomy rate-col">p95</th>
-              <th className="r wide time-col">Last delivery</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.toSorted(byUrgency).map((webhook) => (
-              <Row key={webhook.id} webhook={webhook} />
-            ))}
-          </tbody>
-        </table>
+        <Table columns={columns}>
+          {shown.toSorted(byUrgency).map((webhook) => (
+            <Row key={webhook.id} webhook={webhook} />
+          ))}
+        </Table>
       )}
     </>
   );
@@ -113,14 +109,9 @@ function Row({ webhook }: { webhook: JudgedWebhook }) {
   return (
     <tr>
       <td>
-        <Link
-          className="row-link strong"
-          to="/webhooks/$webhookId"
-          params={{ webhookId: webhook.id }}
-          title={webhook.url}
-        >
+        <WebhookLink className="row-link strong" id={webhook.id} title={webhook.url}>
           {webhookName(webhook)}
-        </Link>
+        </WebhookLink>
         {webhook.description && <span className="second mono">{webhook.url}</span>}
         {webhook.workspace_id && <span className="second whole">{webhook.workspace_id} only</span>}
       </td>

@@ -1,15 +1,14 @@
 import type { Webhook } from '@posthorn/client';
-import { Link } from '@tanstack/react-router';
 import { productName, useSettings } from '../../api/settings';
 import type { JudgedWebhook } from '../../api/webhooks';
+import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
 import { useNow } from '../../text/clock';
 import { formatMs } from '../../text/format';
 import { WithTimes } from '../../text/marked-text';
 import { Countdown, TimeAgo } from '../../text/time';
 import { excerptOf } from '../deliveries/excerpt';
-import { ChangeUrl, redirectTarget } from './change-url';
-import { useLatestFailure } from './latest-failure';
+import { ChangeUrl, redirectTarget, useLatestFailure } from './latest-failure';
 import { shownStatusOf } from './webhook-tag';
 
 const disabledBecause = {
@@ -72,22 +71,12 @@ function Unverified({ webhook }: { webhook: Webhook }) {
       )}
       {may.send && (
         <div className="actions">
-          <Link
-            to="/webhooks/$webhookId"
-            params={{ webhookId: webhook.id }}
-            search={{ tab: 'receiver' }}
-            className="btn slim"
-          >
+          <WebhookLink id={webhook.id} tab="receiver" className="btn slim">
             Code for the receiver
-          </Link>
-          <Link
-            to="/webhooks/$webhookId"
-            params={{ webhookId: webhook.id }}
-            search={{ tab: 'settings' }}
-            className="btn slim"
-          >
+          </WebhookLink>
+          <WebhookLink id={webhook.id} tab="settings" className="btn slim">
             Change the URL
-          </Link>
+          </WebhookLink>
         </div>
       )}
     </div>
@@ -123,13 +112,9 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
       {isPending && <div className="actions pending" />}
       {delivery && (
         <div className="actions">
-          <Link
-            to="/webhooks/$webhookId/deliveries/$deliveryId"
-            params={{ webhookId: webhook.id, deliveryId: delivery.id }}
-            className="btn slim"
-          >
+          <DeliveryLink of={delivery} className="btn slim">
             See the failed delivery
-          </Link>
+          </DeliveryLink>
           {target && may.send && <ChangeUrl webhook={webhook} url={target} isSlim />}
         </div>
       )}

@@ -4,14 +4,15 @@ import { useState } from 'react';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
-import { webhookQuery } from '../../api/webhooks';
-import { ProblemNote } from '../../parts/problem-note';
+import { showChanged } from '../../api/webhooks';
+import { Button } from '../../parts/button';
+import { ProblemNote } from '../../parts/states';
 import { showToast } from '../../parts/toast';
 import { keptInput } from '../../session/kept-input';
 import { usePermission, useToken } from '../../session/token';
 import { ExactTime } from '../../text/time';
+import { SecretBox } from '../receiver/receiver-code';
 import { RotateButton } from '../receiver/rotate-button';
-import { SecretBox } from '../receiver/secret-box';
 import { useUnresolvedRotation } from '../receiver/secrets';
 import { Unsaved } from '../webhook-form/unsaved';
 import {
@@ -79,10 +80,9 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
     mutationFn: (submitted: WebhookDraft) =>
       posthorn.webhooks.change(webhook.id, changesOf(submitted, webhook)),
     onSuccess: (changed, submitted) => {
-      client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
+      showChanged(client, changed);
       // A verification takes seconds, and the user can keep typing meanwhile.
       setDraft((current) => rebasedDraft(current, submitted, changed));
-      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       showToast(
         changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
       );
@@ -111,24 +111,22 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
         {/* Without changes, there is nothing to save: the service has them, or the user discarded them. */}
         {save.error && hasChanges && !isShownInForm(problem) && <ProblemNote error={save.error} isAction />}
         <div className="actions">
-          <button
+          <Button
             type="submit"
-            className="btn primary"
+            kind="primary"
             disabled={save.isPending || !hasChanges || draft.event_types.length === 0}
           >
             {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
-          </button>
+          </Button>
           {hasChanges && (
-            <button
-              type="button"
-              className="btn"
+            <Button
               onClick={() => {
                 save.reset();
                 setDraft(draftOf(webhook));
               }}
             >
               Discard
-            </button>
+            </Button>
           )}
         </div>
       </form>

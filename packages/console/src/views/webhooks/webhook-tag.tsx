@@ -1,7 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import type { JudgedWebhook } from '../../api/webhooks';
-import { zone } from '../../browser/preferences';
-import { useStore } from '../../browser/store';
+import { useZone } from '../../browser/preferences';
 import { formatMinute } from '../../text/format';
 
 /** What people see first is first. */
@@ -57,7 +56,7 @@ export function WebhookTag({
 
 /** ` until 21:54` */
 function Until({ at }: { at: string }) {
-  return <time dateTime={at}>&nbsp;until {formatMinute(Date.parse(at), useStore(zone))}</time>;
+  return <time dateTime={at}>&nbsp;until {formatMinute(Date.parse(at), useZone())}</time>;
 }
 
 const nameMax = 44;

@@ -1,11 +1,49 @@
 import type { Stats } from '@posthorn/client';
-import { formatCount, formatShare } from '../text/format';
+import { useQuery } from '@tanstack/react-query';
+import { webhookDayQuery } from '../api/stats';
+import { useOnScreen } from '../browser/on-screen';
+import { formatCount, formatMs, formatShare } from '../text/format';
+
+/**
+ * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Requests them only
+ * once the row is on screen or close to it, because an organization can have a hundred webhooks. With `isOneOfFew`,
+ * requests them immediately.
+ */
+export function WebhookDay({
+  webhookId,
+  withP95 = false,
+  isOneOfFew = false,
+}: {
+  webhookId: string;
+  withP95?: boolean;
+  isOneOfFew?: boolean;
+}) {
+  const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>();
+  const { data, isPending } = useQuery({
+    ...webhookDayQuery(webhookId),
+    enabled: isOneOfFew || isOnScreen,
+  });
+  const wait = isPending ? <i className="bone" aria-hidden="true" /> : '–';
+  return (
+    <>
+      <td className="wide">{data ? <Sparkline stats={data} /> : wait}</td>
+      <td ref={cell} className="r rate">
+        {data ? successRate(data) : wait}
+      </td>
+      {withP95 && (
+        <td className="r wide roomy">
+          {data ? (data.totals.p95_ms === null ? '–' : formatMs(data.totals.p95_ms)) : wait}
+        </td>
+      )}
+    </>
+  );
+}
 
 const width = 96;
 const height = 20;
 
 /** The last day of a webhook: one bar for every two hours, colored by how many attempts failed. */
-export function Sparkline({ stats }: { stats: Stats }) {
+function Sparkline({ stats }: { stats: Stats }) {
   const pairs = Array.from({ length: Math.ceil(stats.buckets.length / 2) }, (_, pair) => {
     const two = stats.buckets.slice(pair * 2, pair * 2 + 2);
     const delivered = two.reduce((sum, bucket) => sum + bucket.delivered, 0);

@@ -1,3 +1,11 @@
+import type { ComponentProps } from 'react';
+
+type Kind = 'primary' | 'danger' | 'slim' | 'danger primary';
+
+export function Button({ kind, ...rest }: ComponentProps<'button'> & { kind?: Kind | false }) {
+  return <button type="button" className={kind ? `btn ${kind}` : 'btn'} {...rest} />;
+}
+
 /** A segmented control: a few choices, of which one is selected. */
 export function Segmented<K extends string>({
   label,

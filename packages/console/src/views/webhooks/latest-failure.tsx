@@ -1,12 +1,34 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useLive } from '../../address/live';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
-import { webhookQuery } from '../../api/webhooks';
+import { deliveryQuery, latestFailureQuery } from '../../api/deliveries';
+import { type JudgedWebhook, showChanged } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { webhookName } from './webhook-tag';
+
+/** Reads the delivery that shows why the latest attempt of a webhook failed. */
+export function useLatestFailure({ id, latestFailure }: JudgedWebhook): {
+  delivery: DeliveryDetail | null | undefined;
+  isPending: boolean;
+} {
+  const { refetchInterval } = useLive();
+  const known = useQuery({
+    ...deliveryQuery(id, latestFailure?.id ?? ''),
+    enabled: latestFailure !== undefined,
+    refetchInterval,
+  });
+  const found = useQuery({
+    ...latestFailureQuery(id),
+    enabled: latestFailure === undefined,
+    refetchInterval,
+  });
+  const { data: delivery, isPending } = latestFailure ? known : found;
+  return { delivery, isPending };
+}
 
 /**
  * Returns where the receiver redirected the latest attempt to, if that is a URL that a webhook can have, and this one
@@ -46,8 +68,7 @@ export function ChangeUrl({
     mutationFn: () => posthorn.webhooks.change(webhook.id, { url }),
     onSuccess: (changed) => {
       setConfirming(false);
-      client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
-      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      showChanged(client, changed);
       showToast(
         {
           active: 'Changed and verified: events go to the new URL.',

@@ -3,7 +3,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
-import { webhookQuery } from '../../api/webhooks';
+import { showChanged } from '../../api/webhooks';
+import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { webhookName } from './webhook-tag';
@@ -24,8 +25,7 @@ export function StatusButton({
     mutationFn: () => posthorn.webhooks.change(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
     onSuccess: (changed) => {
       setConfirming(false);
-      client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
-      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      showChanged(client, changed);
       showToast(
         {
           active: 'Active.',
@@ -39,9 +39,8 @@ export function StatusButton({
   if (isDisabled && isConfirming) setConfirming(false);
   if (isDisabled) {
     return (
-      <button
-        type="button"
-        className="btn primary"
+      <Button
+        kind="primary"
         disabled={change.isPending}
         onClick={() => {
           onActivationError(undefined);
@@ -49,21 +48,19 @@ export function StatusButton({
         }}
       >
         {change.isPending ? 'Verifying…' : 'Activate'}
-      </button>
+      </Button>
     );
   }
   return (
     <>
-      <button
-        type="button"
-        className="btn"
+      <Button
         onClick={() => {
           change.reset();
           setConfirming(true);
         }}
       >
         Disable…
-      </button>
+      </Button>
       <Confirm
         isOpen={isConfirming}
         onClose={() => setConfirming(false)}
@@ -80,5 +77,41 @@ export function StatusButton({
         </p>
       </Confirm>
     </>
+  );
+}
+
+/** Sends the verification request again. The note of the webhook shows the result. */
+export function useVerification(webhook: Webhook) {
+  const client = useQueryClient();
+  return useAction({
+    mutationFn: () => posthorn.webhooks.verify(webhook.id),
+    onSuccess: (verified) => {
+      showChanged(client, verified);
+      showToast(
+        verified.status === 'active'
+          ? 'Verified: the webhook is active.'
+          : 'Not verified. See the reason on this page.',
+      );
+    },
+  });
+}
+
+/** The button of a verification, whose error the page shows where there is room for it. */
+export function VerifyButton({
+  verify,
+  isPrimary = false,
+}: {
+  verify: ReturnType<typeof useVerification>;
+  isPrimary?: boolean;
+}) {
+  return (
+    <button
+      type="button"
+      className={isPrimary ? 'btn primary' : 'btn'}
+      disabled={verify.isPending}
+      onClick={() => verify.mutate()}
+    >
+      {verify.isPending ? 'Verifying…' : 'Verify now'}
+    </button>
   );
 }
