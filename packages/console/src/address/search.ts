@@ -41,7 +41,7 @@ export function useSetSearch(options: { replace?: boolean } = {}): (part: Search
   return (part) =>
     void navigate({
       to: '.',
-      search: (now) => ({ ...now, ...part }) as never,
+      search: ((now: Search) => ({ ...now, ...part })) as never,
       resetScroll: false,
       ...options,
     });

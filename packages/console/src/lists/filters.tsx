@@ -1,4 +1,4 @@
-import { type ReactNode, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import { useFieldValue } from '../address/field-value';
 import { noRange, type RangeSearch } from '../address/range';
 import { useSetSearch } from '../address/search';
@@ -100,27 +100,34 @@ export function FilterInput({
 export function FilterSelect({
   label,
   value,
-  isFilter = false,
+  options,
+  all,
   onChange,
-  children,
 }: {
   label: string;
   value: string;
-  /** Whether `/` can focus it. */
-  isFilter?: boolean;
+  options: readonly { value: string; name?: string | undefined }[];
+  /** What the choice without a value is called. Only with it, `/` can focus the field. */
+  all?: string;
   onChange: (value: string) => void;
-  children: ReactNode;
 }) {
   const field = useFieldValue(value, onChange);
   return (
     <select
-      data-filter={isFilter || undefined}
+      data-filter={all && true}
       className="filter-select"
       aria-label={label}
       value={field.value}
       onChange={(event) => field.change(event.target.value)}
     >
-      {children}
+      {all && <option value="">{all}</option>}
+      {/* The URL may have a value that does not exist any more. */}
+      {all && value && !options.some((one) => one.value === value) && <option value={value}>{value}</option>}
+      {options.map((one) => (
+        <option key={one.value} value={one.value}>
+          {one.name ?? one.value}
+        </option>
+      ))}
     </select>
   );
 }

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { hasFilter } from '../address/search';
+import { WholeOrganization } from '../address/workspace';
 import { eventTypesQuery } from '../api/events';
 import { Button } from '../parts/button';
 import { Empty } from '../parts/states';
 import { usePermission } from '../session/token';
-import { WholeOrganization } from './workspace-note';
 
 /** Says that nothing matches the filters, and why if no event can have the type. */
 export function NoMatch({

@@ -1,4 +1,3 @@
-import { shortId } from '../text/identifier';
 import { Icon } from './icon';
 import { showToast } from './toast';
 
@@ -39,20 +38,6 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
       onClick={() => copyText(text, what)}
     >
       <Icon name="copy" />
-    </button>
-  );
-}
-
-/** An identifier, shortened in the middle. A click copies all of it. */
-export function Identifier({ id }: { id: string }) {
-  return (
-    <button
-      type="button"
-      className="pick mono soft above"
-      title={`${id} (click to copy)`}
-      onClick={() => copyText(id, id)}
-    >
-      {shortId(id)}
     </button>
   );
 }

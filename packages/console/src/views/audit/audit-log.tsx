@@ -1,9 +1,10 @@
-import type { AuditChain, AuditEntry } from '@posthorn/client';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { AuditChain, AuditEntry, ListAuditLogsQuery } from '@posthorn/client';
+import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
-import { auditChainQuery, auditPagesQuery } from '../../api/audit';
+import { posthorn } from '../../api/client';
+import { pagesOf } from '../../api/query-client';
 import { webhooksQuery } from '../../api/webhooks';
 import { FilterBar } from '../../lists/filters';
 import { Listed } from '../../lists/more';
@@ -230,3 +231,23 @@ function Broken({ chain, fault }: { chain: AuditChain; fault: NonNullable<AuditC
     </div>
   );
 }
+
+export type AuditFilter = Pick<
+  ListAuditLogsQuery,
+  'workspace_id' | 'actor_id' | 'action' | 'target_id' | 'from' | 'to'
+>;
+
+export const auditPagesQuery = (filter: AuditFilter) =>
+  infiniteQueryOptions({
+    queryKey: ['audit', filter],
+    ...pagesOf((cursor, signal) =>
+      posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal }).first(),
+    ),
+  });
+
+/** Whether the newest entries are unaltered. */
+export const auditChainQuery = queryOptions({
+  queryKey: ['audit-chain'],
+  queryFn: ({ signal }) => posthorn.auditLogs.chain({ signal }),
+  staleTime: 30_000,
+});

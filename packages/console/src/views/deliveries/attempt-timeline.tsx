@@ -1,7 +1,7 @@
 import type { Attempt, DeliveryDetail } from '@posthorn/client';
 import { formatMs } from '../../text/format';
-import { WithTimes } from '../../text/marked-text';
 import { ClockTime, Countdown } from '../../text/time';
+import { WithTimes } from '../../text/with-times';
 import { outcomeOf } from './delivery-tag';
 import { excerptOf } from './excerpt';
 

@@ -10,7 +10,7 @@ import { RangePicker } from '../../lists/range-picker';
 import { Segmented } from '../../parts/button';
 import { usePermission } from '../../session/token';
 import { formatClock } from '../../text/format';
-import { webhookNames } from '../webhooks/webhook-tag';
+import { webhookNames } from '../webhooks/webhook-names';
 
 /** `failed_from` says since when a list shows what failed. */
 export type DeliverySearch = RangeSearch &
@@ -46,36 +46,20 @@ export function DeliveryFilters({
       {webhooks && (
         <FilterSelect
           label="Webhook"
-          isFilter
+          all="All webhooks"
           value={search.webhook_id ?? ''}
+          options={webhooks.map(({ id }) => ({ value: id, name: names.get(id) }))}
           onChange={(id) => set({ webhook_id: id || undefined })}
-        >
-          <option value="">All webhooks</option>
-          {search.webhook_id && !webhooks.some(({ id }) => id === search.webhook_id) && (
-            <option value={search.webhook_id}>{search.webhook_id}</option>
-          )}
-          {webhooks.map((webhook) => (
-            <option key={webhook.id} value={webhook.id}>
-              {names.get(webhook.id)}
-            </option>
-          ))}
-        </FilterSelect>
+        />
       )}
       {types && (
         <FilterSelect
           label="Event type"
-          isFilter
+          all="All event types"
           value={search.event_type ?? ''}
+          options={types.map(({ type }) => ({ value: type }))}
           onChange={(type) => set({ event_type: type || undefined })}
-        >
-          <option value="">All event types</option>
-          {search.event_type && !types.some(({ type }) => type === search.event_type) && (
-            <option>{search.event_type}</option>
-          )}
-          {types.map(({ type }) => (
-            <option key={type}>{type}</option>
-          ))}
-        </FilterSelect>
+        />
       )}
       <RangePicker search={search} />
       {search.event_type && !types && (

@@ -1,7 +1,7 @@
 import type { Webhook } from '@posthorn/client';
+import { WholeOrganization } from '../../address/workspace';
 import { MoreButton, MoreError, type Pages } from '../../lists/more';
 import { NoMatch } from '../../lists/no-match';
-import { WholeOrganization } from '../../lists/workspace-note';
 import { WebhookLink } from '../../parts/links';
 import { Empty } from '../../parts/states';
 import { useToken } from '../../session/token';

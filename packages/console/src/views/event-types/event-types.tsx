@@ -14,9 +14,9 @@ import { Button } from '../../parts/button';
 import { Loaded, ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
-import { TypeName, WithCode } from '../../text/marked-text';
+import { TypeName, WithCode } from '../../text/type-name';
 import { TestResult } from '../webhooks/test-view';
-import { webhookNames } from '../webhooks/webhook-tag';
+import { webhookNames } from '../webhooks/webhook-names';
 
 export function EventTypes() {
   const may = usePermission();

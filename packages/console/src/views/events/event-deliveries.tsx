@@ -11,7 +11,7 @@ import { shortId } from '../../text/identifier';
 import { Countdown } from '../../text/time';
 import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
 import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
-import { webhookNames } from '../webhooks/webhook-tag';
+import { webhookNames } from '../webhooks/webhook-names';
 
 /** Where the event went: its deliveries to every webhook. */
 export function EventDeliveries({ event }: { event: Event }) {

@@ -14,14 +14,13 @@ import { ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission, useToken } from '../../session/token';
 import { shortId } from '../../text/identifier';
-import { TypeName } from '../../text/marked-text';
 import { ClockTime } from '../../text/time';
+import { TypeName } from '../../text/type-name';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
 import { NoEvents } from './no-events';
-import { Outcome } from './outcome-cell';
-import { type FoundOutcome, useOutcomes } from './outcomes';
+import { type FoundOutcome, Outcome, useOutcomes } from './outcome-cell';
 import { useTail } from './tail';
 
 export function EventList() {

@@ -11,7 +11,7 @@ import { showChanged } from '../../api/webhooks';
 import { CodeBlock } from '../../code/code-block';
 import { JsonText } from '../../code/json-text';
 import { Button } from '../../parts/button';
-import { Breadcrumb } from '../../parts/links';
+import { Breadcrumb } from '../../parts/head';
 import { ProblemNote, Skeleton } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { keptInput } from '../../session/kept-input';

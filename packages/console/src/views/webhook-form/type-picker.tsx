@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { ProblemNote, Skeleton } from '../../parts/states';
-import { WithCode } from '../../text/marked-text';
+import { WithCode } from '../../text/type-name';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));
 

@@ -12,7 +12,7 @@ import { FilterSelect } from '../../lists/filters';
 import { Button } from '../../parts/button';
 import { ProblemNote } from '../../parts/states';
 import { formatMs } from '../../text/format';
-import { WithTimes } from '../../text/marked-text';
+import { WithTimes } from '../../text/with-times';
 import { outcomeOf } from '../deliveries/delivery-tag';
 
 /** Sends a test event and shows request and response side by side. */
@@ -34,11 +34,12 @@ export function TestView({ webhook }: { webhook: Webhook }) {
           test.mutate();
         }}
       >
-        <FilterSelect label="Event type" value={type} onChange={(test) => set({ test })}>
-          {types?.map((one) => (
-            <option key={one.type}>{one.type}</option>
-          ))}
-        </FilterSelect>
+        <FilterSelect
+          label="Event type"
+          value={type}
+          options={(types ?? []).map((one) => ({ value: one.type }))}
+          onChange={(test) => set({ test })}
+        />
         <Button type="submit" kind="primary" disabled={test.isPending || !type}>
           {test.isPending ? 'Sending…' : 'Send a test'}
         </Button>

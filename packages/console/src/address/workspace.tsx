@@ -1,7 +1,30 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { useWorkspace } from '../address/workspace';
+import { useSearch } from '@tanstack/react-router';
 import { webhooksQuery } from '../api/webhooks';
 import { plural } from '../text/format';
+import { useSetSearch } from './search';
+
+export interface WorkspaceFilter {
+  /** The workspace in the URL, or undefined for all workspaces. */
+  workspaceId: string | undefined;
+  choose: (workspaceId: string | undefined) => void;
+}
+
+/** The workspace filter, which is stored in the URL. */
+export function useWorkspace(): WorkspaceFilter {
+  const workspaceId = useSearch({ strict: false, select: ({ workspace_id }) => workspace_id });
+  const set = useSetSearch();
+  return {
+    workspaceId,
+    choose: (next) => set({ workspace_id: next }),
+  };
+}
+
+/** Keeps the webhooks of a workspace, as the API does for its deliveries and figures. */
+export function inWorkspace(webhooks: Webhook[], workspaceId: string | undefined): Webhook[] {
+  return workspaceId ? webhooks.filter(({ workspace_id }) => workspace_id === workspaceId) : webhooks;
+}
 
 /** If a workspace is chosen, says which webhooks are not shown, although they also receive its events. */
 export function WorkspaceNote() {
