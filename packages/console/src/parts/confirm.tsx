@@ -95,3 +95,22 @@ function Content({
     </form>
   );
 }
+
+/** Asks before an action: `ask` opens the dialog, without the error of an earlier time, and `dialog` is its state. */
+export function useConfirm({
+  reset,
+  isPending,
+  error,
+}: {
+  reset: () => void;
+  isPending: boolean;
+  error: unknown;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  const ask = () => {
+    reset();
+    setOpen(true);
+  };
+  return { ask, close, dialog: { isOpen, onClose: close, isBusy: isPending, error } };
+}

@@ -10,7 +10,7 @@ import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { useZone } from '../../browser/preferences';
 import { Button, Segmented } from '../../parts/button';
-import { Confirm } from '../../parts/confirm';
+import { Confirm, useConfirm } from '../../parts/confirm';
 import { Breadcrumb } from '../../parts/head';
 import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
@@ -62,7 +62,6 @@ function Form({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate({ from: '/webhooks/$webhookId/replay' });
   const shownZone = useZone();
   const [openedMs] = useState(() => Date.now());
-  const [isConfirming, setConfirming] = useState(false);
   const keyOf = useRequestKey();
   const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
   const to = search.to ?? new Date(openedMs).toISOString();
@@ -78,6 +77,7 @@ function Form({ webhook }: { webhook: Webhook }) {
       return posthorn.webhooks.replay(webhook.id, body, { idempotencyKey: keyOf(body) });
     },
   });
+  const confirm = useConfirm(start);
   const set = useSetSearch({ replace: true });
   const onlyFailedField = useFieldValue(onlyFailed, (isOn) => set({ only_failed: isOn ? undefined : '0' }));
   return (
@@ -85,8 +85,7 @@ function Form({ webhook }: { webhook: Webhook }) {
       className="form replay"
       onSubmit={(event) => {
         event.preventDefault();
-        start.reset();
-        setConfirming(true);
+        confirm.ask();
       }}
     >
       <div className="filters">
@@ -148,12 +147,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
       </div>
       <Confirm
-        isOpen={isConfirming}
-        onClose={() => setConfirming(false)}
+        {...confirm.dialog}
         title={`Replay to ${webhookName(webhook)}?`}
         action={start.isPending ? 'Starting…' : 'Replay'}
-        isBusy={start.isPending}
-        error={start.error}
         onConfirm={() =>
           start.mutate(undefined, {
             onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),

@@ -1,12 +1,11 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMatchRoute, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { Button } from '../../parts/button';
-import { Confirm } from '../../parts/confirm';
+import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { hostOf, webhookName } from './webhook-tag';
 
@@ -15,7 +14,6 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const isShown = useMatchRoute();
-  const [isConfirming, setConfirming] = useState(false);
   const name = webhookName(webhook);
   const remove = useAction({
     mutationFn: () => deleteOrFindDeleted(webhook.id),
@@ -28,26 +26,18 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
     },
   });
+  const confirm = useConfirm(remove);
   return (
     <>
-      <Button
-        kind="danger"
-        onClick={() => {
-          remove.reset();
-          setConfirming(true);
-        }}
-      >
+      <Button kind="danger" onClick={confirm.ask}>
         Delete…
       </Button>
       <Confirm
-        isOpen={isConfirming}
-        onClose={() => setConfirming(false)}
+        {...confirm.dialog}
         title={`Delete ${name}?`}
         action={remove.isPending ? 'Deleting…' : 'Delete'}
         isDanger
         name={webhook.description?.trim() || hostOf(webhook.url)}
-        isBusy={remove.isPending}
-        error={remove.error}
         onConfirm={() => remove.mutate()}
       >
         <p>

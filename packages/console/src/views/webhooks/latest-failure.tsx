@@ -1,12 +1,11 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { useLive } from '../../address/live';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery, latestFailureQuery } from '../../api/deliveries';
 import { type JudgedWebhook, showChanged } from '../../api/webhooks';
-import { Confirm } from '../../parts/confirm';
+import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { webhookName } from './webhook-tag';
 
@@ -62,12 +61,11 @@ export function ChangeUrl({
   isSlim?: boolean;
 }) {
   const client = useQueryClient();
-  const [isConfirming, setConfirming] = useState(false);
   const verifies = webhook.status !== 'disabled';
   const change = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, { url }),
     onSuccess: (changed) => {
-      setConfirming(false);
+      confirm.close();
       showChanged(client, changed);
       showToast(
         {
@@ -78,21 +76,14 @@ export function ChangeUrl({
       );
     },
   });
+  const confirm = useConfirm(change);
   return (
     <>
-      <button
-        type="button"
-        className={isSlim ? 'btn slim' : 'btn'}
-        onClick={() => {
-          change.reset();
-          setConfirming(true);
-        }}
-      >
+      <button type="button" className={isSlim ? 'btn slim' : 'btn'} onClick={confirm.ask}>
         Change the URL…
       </button>
       <Confirm
-        isOpen={isConfirming}
-        onClose={() => setConfirming(false)}
+        {...confirm.dialog}
         title={`Change the URL of ${webhookName(webhook)}?`}
         action={
           verifies
@@ -103,8 +94,6 @@ export function ChangeUrl({
               ? 'Changing…'
               : 'Change'
         }
-        isBusy={change.isPending}
-        error={change.error}
         onConfirm={() => change.mutate()}
       >
         <p>

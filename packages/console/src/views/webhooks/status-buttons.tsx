@@ -1,11 +1,10 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { showChanged } from '../../api/webhooks';
 import { Button } from '../../parts/button';
-import { Confirm } from '../../parts/confirm';
+import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { webhookName } from './webhook-tag';
 
@@ -19,12 +18,11 @@ export function StatusButton({
   onActivationError: (error: Error | undefined) => void;
 }) {
   const client = useQueryClient();
-  const [isConfirming, setConfirming] = useState(false);
   const isDisabled = webhook.status === 'disabled';
   const change = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
     onSuccess: (changed) => {
-      setConfirming(false);
+      confirm.close();
       showChanged(client, changed);
       showToast(
         {
@@ -35,8 +33,9 @@ export function StatusButton({
       );
     },
   });
+  const confirm = useConfirm(change);
   // Somebody else may have disabled it.
-  if (isDisabled && isConfirming) setConfirming(false);
+  if (isDisabled && confirm.dialog.isOpen) confirm.close();
   if (isDisabled) {
     return (
       <Button
@@ -53,21 +52,11 @@ export function StatusButton({
   }
   return (
     <>
-      <Button
-        onClick={() => {
-          change.reset();
-          setConfirming(true);
-        }}
-      >
-        Disable…
-      </Button>
+      <Button onClick={confirm.ask}>Disable…</Button>
       <Confirm
-        isOpen={isConfirming}
-        onClose={() => setConfirming(false)}
+        {...confirm.dialog}
         title={`Disable ${webhookName(webhook)}?`}
         action={change.isPending ? 'Disabling…' : 'Disable'}
-        isBusy={change.isPending}
-        error={change.error}
         onConfirm={() => change.mutate()}
       >
         <p>
