@@ -19,11 +19,6 @@ export const rangeChoices = [
   { key: '30d', label: '30 d', ms: 30 * 24 * hourMs },
 ] as const;
 
-/** `24 h` for `24h`. */
-export function rangeLabel(key: string): string {
-  return rangeChoices.find((choice) => choice.key === key)?.label ?? key;
-}
-
 export interface TimeRange {
   fromMs: number;
   /** Undefined for a range that ends now. */

@@ -6,13 +6,13 @@ import { deliveryPageQuery } from './deliveries';
 
 /** Figures over the time range in a URL. The cost does not depend on the number of events or deliveries. */
 export const rangeStatsQuery = (
-  { range, from, to }: RangeSearch,
+  search: RangeSearch,
   of: Pick<GetStatsQuery, 'webhook_id' | 'workspace_id'>,
 ) =>
   queryOptions({
-    queryKey: ['stats', 'range', range, from, to, of],
+    queryKey: ['stats', search.range, search.from, search.to, of],
     queryFn: ({ signal }) => {
-      const { fromMs, toMs, interval } = rangeOf({ range, from, to } as RangeSearch, '24h', Date.now());
+      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
       const until = toMs === undefined ? undefined : new Date(toMs).toISOString();
       return posthorn.stats({ ...of, from: new Date(fromMs).toISOString(), to: until, interval }, { signal });
     },

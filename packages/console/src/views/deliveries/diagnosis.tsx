@@ -7,7 +7,7 @@ import { usePermission } from '../../session/token';
 import { formatMs, plural } from '../../text/format';
 import { TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
-import { ChangeUrl, redirectTarget } from '../webhooks/latest-failure';
+import { ChangeUrl, redirectTarget } from '../webhooks/remedies';
 import { DeliveryTag, outcomeOf } from './delivery-tag';
 import { isHeld } from './next-attempt';
 

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useLive } from '../../address/live';
-import { noRange, rangeLabel } from '../../address/range';
+import { noRange, rangeChoices } from '../../address/range';
 import { useSetSearch } from '../../address/search';
 import { problemIn } from '../../api/problem';
 import { rangeStatsQuery } from '../../api/stats';
@@ -53,4 +53,9 @@ export function EventHistogram({ search }: { search: EventSearch }) {
       )}
     </section>
   );
+}
+
+/** `24 h` for `24h`. */
+function rangeLabel(key: string): string {
+  return rangeChoices.find((choice) => choice.key === key)?.label ?? key;
 }

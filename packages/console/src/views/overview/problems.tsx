@@ -13,8 +13,13 @@ import { useIsPast, useNow } from '../../text/clock';
 import { formatDay, formatDuration, plural } from '../../text/format';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
-import { ChangeUrl, redirectTarget, useLatestFailure } from '../webhooks/latest-failure';
-import { useVerification, VerifyButton } from '../webhooks/status-buttons';
+import {
+  ChangeUrl,
+  redirectTarget,
+  useLatestFailure,
+  useVerification,
+  VerifyButton,
+} from '../webhooks/remedies';
 import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 
 const shownMax = 5;

@@ -15,7 +15,8 @@ import { useShownItem } from '../../shell/views';
 import { DeliveryTable } from '../deliveries/delivery-list';
 import { rereadAfterMs } from '../deliveries/next-attempt';
 import { isDeletionUnresolved } from './delete-button';
-import { StatusButton, useVerification, VerifyButton } from './status-buttons';
+import { useVerification, VerifyButton } from './remedies';
+import { StatusButton } from './status-button';
 import { WebhookNote } from './webhook-note';
 import { WebhookTag, webhookName } from './webhook-tag';
 

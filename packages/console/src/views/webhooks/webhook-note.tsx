@@ -8,7 +8,7 @@ import { formatMs } from '../../text/format';
 import { Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { excerptOf } from '../deliveries/excerpt';
-import { ChangeUrl, redirectTarget, useLatestFailure } from './latest-failure';
+import { ChangeUrl, redirectTarget, useLatestFailure } from './remedies';
 import { shownStatusOf } from './webhook-tag';
 
 const disabledBecause = {
