@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Lifecycle } from '../../server/src/lifecycles/lifecycle.js';
-import { lifecycles } from '../../server/src/lifecycles/lifecycles.js';
-import { createInputChecker } from '../../server/src/lifecycles/resource-input.js';
-import { creationSchema, moveSchema } from '../../server/src/lifecycles/resource-schema.js';
+import { type Lifecycle, lifecycles } from '../../server/src/lifecycles/lifecycles.js';
+import {
+  createInputChecker,
+  creationSchema,
+  moveSchema,
+} from '../../server/src/lifecycles/resource-schema.js';
 import { documentedTypes } from '../../server/test/support/catalogue.js';
 import { Company, type Step } from '../src/company.js';
 import { between, type Random, seededRandom } from '../src/random.js';

@@ -7,20 +7,18 @@ export type {
 export type { NewEvent, NewEventOf } from './events/event.js';
 export { InvalidEvents, type RecordEventsOptions, recordEvents } from './events/record-events.js';
 export type { RecordedEvent } from './events/recording-store.js';
-export type {
-  CreationEvent,
-  MoveEvent,
-  MoveName,
-  Resource,
-  ResourceCreation,
-  ResourceMove,
-  ResourceName,
-} from './lifecycles/resource-types.js';
 export {
+  type CreationEvent,
   createResource,
   InvalidResource,
+  type MoveEvent,
+  type MoveName,
   MoveNotAllowed,
   moveResource,
+  type Resource,
+  type ResourceCreation,
+  type ResourceMove,
+  type ResourceName,
   ResourceNotFound,
   readResource,
 } from './lifecycles/resources.js';

@@ -8,7 +8,7 @@ import type { Recorder } from './events/recorder.js';
 import { platformEventRoutes, type RecordTracer } from './events/recording-routes.js';
 import { lifecycleTags } from './lifecycles/lifecycle-operations.js';
 import { lifecycleRoutes } from './lifecycles/lifecycle-routes.js';
-import type { MoverOptions } from './lifecycles/mover.js';
+import type { MoverOptions } from './lifecycles/moves.js';
 import type { Metrics } from './operations/metrics.js';
 import { metricsRoute } from './operations/monitoring.js';
 import { platformGuides } from './reference/guides.js';

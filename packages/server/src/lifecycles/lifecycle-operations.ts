@@ -1,14 +1,30 @@
 import type { FastifySchema } from 'fastify';
-import Type, { type TSchema } from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import type { EventTypeName } from '../catalogue/catalogue.js';
 import type { Tag } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
 import { table } from '../web/markdown.js';
-import type { Lifecycle, Move } from './lifecycle.js';
-import { creationSample, moveSample, sampleId } from './lifecycle-sample.js';
-import { lifecycles } from './lifecycles.js';
-import { createInputChecker, type InputChecker } from './resource-input.js';
-import { creationSchema, moveSchema, payloadFields, resourceSchema, titleOf } from './resource-schema.js';
+import { type Lifecycle, lifecycles, type Move, transitionsOf } from './lifecycles.js';
+import {
+  attributesOf,
+  attributesSetBy,
+  type Change,
+  counterOf,
+  eventTypeOf,
+  type LifecycleRequest,
+  payloadOf,
+  resourceBody,
+  type StoredResource,
+} from './resource.js';
+import {
+  createInputChecker,
+  creationSchema,
+  type InputChecker,
+  moveSchema,
+  payloadFields,
+  resourceSchema,
+  titleOf,
+} from './resource-schema.js';
 
 /** One tag per type of resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
@@ -50,7 +66,7 @@ function define(path: string, lifecycle: Lifecycle): ResourceOperations {
 function creationOperation(lifecycle: Lifecycle): Operation {
   const { to, event } = lifecycle.creation;
   const body = creationSchema(lifecycle);
-  const sample = creationSample(lifecycle);
+  const sample = sampleOf(lifecycle);
   return {
     check: createInputChecker(body),
     schema: {
@@ -67,7 +83,7 @@ function creationOperation(lifecycle: Lifecycle): Operation {
 function moveOperation(lifecycle: Lifecycle, name: string): Operation {
   const move = lifecycle.moves[name]!;
   const body = moveSchema(lifecycle, move);
-  const sample = moveSample(lifecycle, name);
+  const sample = sampleOf(lifecycle, name);
   return {
     check: createInputChecker(body),
     schema: {
@@ -92,7 +108,7 @@ function readSchema(lifecycle: Lifecycle): FastifySchema {
     response: {
       200: Type.Object(
         { data: resourceSchema(lifecycle) },
-        { examples: [{ data: creationSample(lifecycle).response.data }] },
+        { examples: [{ data: sampleOf(lifecycle).response.data }] },
       ),
     },
   };
@@ -180,3 +196,95 @@ function moveOperationId({ kind }: Lifecycle, move: string): string {
 }
 
 const article = (noun: string) => `${/^[aeiou](?!ser)/.test(noun) ? 'an' : 'a'} ${noun}`;
+
+/** An example request and the response to it. */
+interface Sample {
+  readonly request: LifecycleRequest;
+  readonly response: { readonly data: unknown; readonly event?: unknown };
+}
+
+const sampleUlid = '01JAB3C4D5E6F7G8H9J0K1M2N3';
+const createdMs = Date.parse('2026-11-15T09:30:00.000Z');
+const hourMs = 3_600_000;
+
+function sampleId({ prefix }: Lifecycle): string {
+  return `${prefix}-${sampleUlid}`;
+}
+
+/** Returns the sample of a creation, or of a move from the first status that allows it. */
+function sampleOf(lifecycle: Lifecycle, name?: string): Sample {
+  let change = created(lifecycle);
+  if (name !== undefined) {
+    const [from = ''] = Object.keys(lifecycle.moves[name]!.transitions);
+    for (const move of [...shortestPathTo(lifecycle, from), name])
+      change = moved(lifecycle, move, change.after);
+  }
+  const { request, after } = change;
+  const data = resourceBody(lifecycle, after);
+  const type = eventTypeOf(change);
+  if (type === undefined) return { request, response: { data } };
+  const event = {
+    id: `EVT-${sampleUlid}`,
+    type,
+    organization_id: after.organization_id,
+    workspace_id: after.workspace_id,
+    actor: request.actor,
+    subject: { type: after.kind, id: after.id },
+    payload: payloadOf(type, change),
+    created_at: new Date(after.updated_ms).toISOString(),
+  };
+  return { request, response: { data, event } };
+}
+
+/** Returns the shortest sequence of moves from creation to a status. */
+export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly string[] {
+  const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
+  // A Map also iterates over entries that are added during the loop, so this is a breadth-first search.
+  for (const [reached, way] of ways) {
+    for (const { move, from, to } of transitionsOf(lifecycle))
+      if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);
+  }
+  const way = ways.get(status);
+  if (!way) throw new Error(`no moves lead to ${status}`);
+  return way;
+}
+
+function created(lifecycle: Lifecycle): Change {
+  const request = exampleOf(creationSchema(lifecycle));
+  const after: StoredResource = {
+    organization_id: String(request.organization_id),
+    id: sampleId(lifecycle),
+    kind: lifecycle.kind,
+    workspace_id: request.workspace_id as string | null,
+    status: lifecycle.creation.to,
+    attributes: attributesOf(lifecycle, request),
+    status_since_ms: createdMs,
+    created_ms: createdMs,
+    updated_ms: createdMs,
+  };
+  return { lifecycle, request, after };
+}
+
+function moved(lifecycle: Lifecycle, name: string, before: StoredResource): Change {
+  const move = lifecycle.moves[name]!;
+  const request = exampleOf(moveSchema(lifecycle, move));
+  const counter = counterOf(lifecycle, move);
+  const status = move.transitions[before.status]!;
+  const updated_ms = before.updated_ms + hourMs;
+  const attributes = {
+    ...before.attributes,
+    ...attributesSetBy(lifecycle, move, request),
+    ...(counter !== undefined && { [counter]: Number(before.attributes[counter] ?? 0) + 1 }),
+  };
+  const status_since_ms = status === before.status ? before.status_since_ms : updated_ms;
+  const after = { ...before, status, attributes, status_since_ms, updated_ms };
+  return { lifecycle, move, request, before, after };
+}
+
+/** Returns a request with every field that has an example. */
+function exampleOf({ properties }: TObject): LifecycleRequest {
+  const fields = Object.entries(properties)
+    .map(([name, field]) => [name, (field as { examples?: readonly unknown[] }).examples?.[0]] as const)
+    .filter(([, example]) => example !== undefined);
+  return Object.fromEntries(fields) as LifecycleRequest;
+}

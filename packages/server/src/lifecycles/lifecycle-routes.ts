@@ -3,18 +3,18 @@ import { refuseElsewhere } from '../cells/elsewhere.js';
 import { eventJson } from '../events/event.js';
 import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
-import { type Lifecycle, refusalOf } from './lifecycle.js';
 import { lifecycleOperations, nounOf, type ResourceOperations } from './lifecycle-operations.js';
-import { Mover, type MoverOptions } from './mover.js';
+import type { Lifecycle } from './lifecycles.js';
 import {
   type CompletedMove,
   type CreationRequest,
   create,
-  type LifecycleRequest,
   type MoveOutcome,
+  Mover,
+  type MoverOptions,
   makeMove,
 } from './moves.js';
-import { resourceBody } from './resource.js';
+import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import { readResource } from './resource-store.js';
 
 /** Adds the routes that create, move and read resources, for each type of resource in `lifecycles`. */

@@ -1,29 +1,31 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import Type, { type TObject, type TSchema } from 'typebox';
-import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
+import type { EventTypeName } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { NewEventSchema } from '../events/new-event.js';
-import { type Attribute, type Lifecycle, type Move, statusesOf } from './lifecycle.js';
+import { type Fault, faultsFromAjv } from '../values/fault.js';
+import { unstorableFaults } from '../values/storable.js';
+import { type Attribute, type Lifecycle, type Move, statusesOf } from './lifecycles.js';
 
-const catalogue = createCatalogue(builtinTypes());
 const { organization_id, workspace_id, actor } = NewEventSchema.properties;
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 
 type Fields = Readonly<Record<string, TSchema>>;
 
-/** Caches the fields of each type. The routes need them for every attribute and move: hundreds of times at startup. */
-const fieldsOfTypes = new Map<EventTypeName, Fields>();
+/** By event type: the fields of its payload in the order of the catalogue, each with its sample as an example. */
+const fieldsOfTypes = new Map(
+  builtinTypes().map(({ type, schema, sample }) => {
+    const fields = Object.entries((schema as TObject).properties);
+    return [
+      type,
+      Object.fromEntries(fields.map(([name, field]) => [name, { ...field, examples: [sample[name]] }])),
+    ];
+  }),
+);
 
-/** Returns the fields of an event type's payload in the order of the catalogue, each with its sample as an example. */
 export function payloadFields(type: EventTypeName): Fields {
-  const known = fieldsOfTypes.get(type);
-  if (known) return known;
-  const { schema, sample } = catalogue.get(type)!;
-  const { properties } = schema as TObject;
-  const fields = Object.fromEntries(
-    Object.entries(properties).map(([name, field]) => [name, { ...field, examples: [sample[name]] }]),
-  );
-  fieldsOfTypes.set(type, fields);
-  return fields;
+  return fieldsOfTypes.get(type)!;
 }
 
 export function isNullable(schema: TSchema): boolean {
@@ -110,4 +112,43 @@ export function resourceSchema(lifecycle: Lifecycle): TObject {
 /** Turns `service_line` into `ServiceLine`. */
 export function titleOf(kind: string): string {
   return kind.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+export type InputChecker = (input: unknown) => readonly Fault[];
+
+/** The schemas are our own, so they are not validated at run time. The tests of the OpenAPI document validate them. */
+const ajv = new Ajv2020({
+  allErrors: true,
+  strict: false,
+  strictNumbers: true,
+  verbose: true,
+  validateSchema: false,
+});
+addFormats.default(ajv);
+
+/**
+ * Returns a checker that finds every fault in a request. It compiles its schema on first use, because there are many
+ * schemas.
+ */
+export function createInputChecker(schema: TObject): InputChecker {
+  let isValid: ValidateFunction | undefined;
+  return (input) => {
+    isValid ??= ajv.compile(schema);
+    // A missing body counts as an empty object, so that each required field is reported.
+    const given = input ?? {};
+    const faults = isValid(given) ? [] : faultsFromAjv(isValid.errors, given);
+    return [...faults, ...unstorableFaults(given), ...inexactFaults(given)];
+  };
+}
+
+/** Finds integers that lost digits when they were parsed, because the stored values would silently be wrong. */
+function inexactFaults(input: unknown): readonly Fault[] {
+  if (typeof input !== 'object' || input === null) return [];
+  return Object.entries(input)
+    .filter(([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value))
+    .map(([name]) => ({
+      pointer: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      code: 'too_large',
+      detail: `must be at most ${Number.MAX_SAFE_INTEGER}`,
+    }));
 }

@@ -1,23 +1,6 @@
 import type { Queryable } from '../postgres/database.js';
+import type { Lifecycle } from './lifecycles.js';
 import type { StoredResource } from './resource.js';
-
-export interface NewResource {
-  kind: string;
-  prefix: string;
-  organization_id: string;
-  workspace_id: string | null;
-  attributes: Readonly<Record<string, unknown>>;
-}
-
-export interface ResourceMove {
-  kind: string;
-  id: string;
-  move: string;
-  /** Attributes to set. */
-  changes: Readonly<Record<string, unknown>>;
-  /** An attribute to increment. */
-  counter: string | undefined;
-}
 
 /** A resource before and after a move. `after` is missing if the status does not allow the move. */
 export interface MovedResource {
@@ -28,8 +11,12 @@ export interface MovedResource {
 // JSON is returned as text and parsed here, because a caller's client may have its own type parsers.
 
 /** Creates a resource in its initial status. */
-export async function createResource(client: Queryable, resource: NewResource): Promise<StoredResource> {
-  const { kind, prefix, organization_id, workspace_id, attributes } = resource;
+export async function createResource(
+  client: Queryable,
+  { kind, prefix }: Pick<Lifecycle, 'kind' | 'prefix'>,
+  resource: Pick<StoredResource, 'organization_id' | 'workspace_id' | 'attributes'>,
+): Promise<StoredResource> {
+  const { organization_id, workspace_id, attributes } = resource;
   const { rows } = await client.query<{ created: string }>({
     name: 'create resource',
     text: `
@@ -54,10 +41,16 @@ export async function limitLockWaits(client: Queryable): Promise<void> {
   await client.query({ text: "set local lock_timeout = '2s'; set local statement_timeout = '2200ms'" });
 }
 
-/** Moves a resource and locks it until the transaction of `client` ends. Returns undefined if it does not exist. */
+/**
+ * Moves a resource, sets the attributes in `changes`, increments the one that `counter` names, and locks the resource
+ * until the transaction of `client` ends. Returns undefined if it does not exist.
+ */
 export async function moveResource(
   client: Queryable,
-  { kind, id, move, changes, counter }: ResourceMove,
+  kind: string,
+  id: string,
+  move: string,
+  { changes, counter }: { changes: Readonly<Record<string, unknown>>; counter: string | undefined },
 ): Promise<MovedResource | undefined> {
   const { rows } = await client.query<{ moved: string | null }>({
     name: 'move resource',

@@ -1,7 +1,7 @@
 import type { Changes } from '../audit/audit.js';
 import type { EventTypeName } from '../catalogue/catalogue.js';
 import type { Reference } from '../values/identifier.js';
-import { fallbackFor, fillValue, type Lifecycle, type Move } from './lifecycle.js';
+import type { Fallback, Fill, Lifecycle, Move } from './lifecycles.js';
 import { isNullable, payloadFields } from './resource-schema.js';
 
 /** A resource as it is stored. */
@@ -17,39 +17,43 @@ export interface StoredResource {
   updated_ms: number;
 }
 
+/** The validated body of a creation or a move. */
+export type LifecycleRequest = Readonly<Record<string, unknown>> & { readonly actor: Reference };
+
+/** A creation, or a move with the resource before it. */
+export interface Change {
+  lifecycle: Lifecycle;
+  move?: Move | undefined;
+  request: LifecycleRequest;
+  before?: StoredResource | undefined;
+  after: StoredResource;
+}
+
 /** Returns the resource as the API shows it. */
 export function resourceBody({ attributes }: Lifecycle, stored: StoredResource): Record<string, unknown> {
   const { id, kind: type, organization_id, workspace_id, status } = stored;
   const shown = Object.keys(attributes).map((name) => [name, stored.attributes[name] ?? null]);
   return {
-    id,
-    type,
-    organization_id,
-    workspace_id,
-    status,
+    ...{ id, type, organization_id, workspace_id, status },
     ...Object.fromEntries(shown),
     created_at: new Date(stored.created_ms).toISOString(),
     updated_at: new Date(stored.updated_ms).toISOString(),
   };
 }
 
-type Request = Readonly<Record<string, unknown>> & { readonly actor: Reference };
-
 /** Returns the attributes to set when a resource is created: the given ones, and fallbacks for the others. */
-export function attributesOf({ attributes }: Lifecycle, request: Request): Record<string, unknown> {
-  const set: Record<string, unknown> = {};
-  for (const [name, { fallback }] of Object.entries(attributes)) {
-    const value = request[name] ?? (fallback && fallbackFor(fallback, request.actor));
-    if (value !== undefined && value !== null) set[name] = value;
-  }
-  return set;
+export function attributesOf({ attributes }: Lifecycle, request: LifecycleRequest): Record<string, unknown> {
+  const set = Object.entries(attributes)
+    .map(([name, { fallback }]) => [name, request[name] ?? fallbackFor(fallback, request.actor)])
+    .filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set);
 }
 
 /** Returns the attributes that a move sets. */
 export function attributesSetBy(
   { attributes }: Lifecycle,
   { eventOnly = [] }: Move,
-  request: Request,
+  request: LifecycleRequest,
 ): Record<string, unknown> {
   const given = Object.entries(request).filter(
     ([name, value]) => Object.hasOwn(attributes, name) && !eventOnly.includes(name) && value !== undefined,
@@ -63,32 +67,22 @@ export function counterOf({ attributes }: Lifecycle, { event }: Move): string | 
   return Object.keys(attributes).find((name) => Object.hasOwn(fields, attributes[name]!.counts ?? ''));
 }
 
-export interface ResourceChange {
-  event: EventTypeName;
-  request: Request;
-  /** Undefined for a creation. */
-  before: StoredResource | undefined;
-  after: StoredResource;
+/** Returns the type of the event that a change records. Some creations record none. */
+export function eventTypeOf({ lifecycle, move }: Change): EventTypeName | undefined {
+  return (move ?? lifecycle.creation).event;
 }
 
 /** Returns the payload of the event, with fields in the order of the catalogue. Unknown values are left out. */
-export function payloadOf(lifecycle: Lifecycle, move: Move | undefined, change: ResourceChange) {
+export function payloadOf(type: EventTypeName, change: Change): Record<string, unknown> {
   const payload: Record<string, unknown> = {};
-  for (const [field, schema] of Object.entries(payloadFields(change.event))) {
-    const value = fieldValue(field, lifecycle, move, change);
+  for (const [field, schema] of Object.entries(payloadFields(type))) {
+    const value = fieldValue(field, change);
     if (value !== undefined && (value !== null || isNullable(schema))) payload[field] = value;
   }
   return payload;
 }
 
-function fieldValue(
-  field: string,
-  lifecycle: Lifecycle,
-  move: Move | undefined,
-  change: ResourceChange,
-): unknown {
-  const { attributes } = lifecycle;
-  const { request, before, after } = change;
+function fieldValue(field: string, { lifecycle, move, request, before, after }: Change): unknown {
   const [, age, changed] = /^(previous|new)_(.+)$/.exec(field) ?? [];
   if (age === 'previous') return before && current(before, changed!);
   if (age === 'new') return current(after, changed!);
@@ -96,8 +90,20 @@ function fieldValue(
   if (request[field] !== undefined) return request[field];
   const fill = move?.fills?.[field];
   if (fill && before) return fillValue(fill, request.actor, after.updated_ms, before.status_since_ms);
+  const { attributes } = lifecycle;
   const attribute = Object.keys(attributes).find((name) => (attributes[name]!.counts ?? name) === field);
   return attribute === undefined ? undefined : current(after, attribute);
+}
+
+function fallbackFor(fallback: Fallback | undefined, actor: Reference): string | number | undefined {
+  if (!fallback || 'value' in fallback) return fallback?.value;
+  return actor.type === fallback.actor ? actor.id : undefined;
+}
+
+/** Returns the value for a field. `sinceMs` is when the resource entered the status that it is leaving. */
+function fillValue(fill: Fill, actor: Reference, atMs: number, sinceMs: number): string | number | undefined {
+  if (fill === 'now') return new Date(atMs).toISOString();
+  return fill === 'elapsed' ? atMs - sinceMs : fallbackFor(fill, actor);
 }
 
 function current({ status, attributes }: StoredResource, name: string): unknown {
@@ -105,14 +111,15 @@ function current({ status, attributes }: StoredResource, name: string): unknown 
 }
 
 /** Returns the changes to the status and the attributes, for the audit log. */
-export function resourceChanges(
-  { attributes }: Lifecycle,
-  before: StoredResource | undefined,
-  after: StoredResource,
-): Changes {
-  const names = ['status', ...Object.keys(attributes)];
-  const changes = names
+export function resourceChanges({ lifecycle, before, after }: Change): Changes {
+  const changes = ['status', ...Object.keys(lifecycle.attributes)]
     .map((name) => [name, { from: before ? current(before, name) : null, to: current(after, name) }] as const)
     .filter(([, { from, to }]) => JSON.stringify(from) !== JSON.stringify(to));
   return Object.fromEntries(changes);
+}
+
+/** Explains why a move was refused and what is allowed instead. */
+export function refusalOf(what: string, status: string, move: string, possible: readonly string[]): string {
+  const instead = possible.length > 0 ? `Allowed moves: ${possible.join(', ')}` : 'No move is allowed';
+  return `${what} is ${status}, so '${move}' is not allowed. ${instead}.`;
 }

@@ -1,30 +1,37 @@
 import type { TObject } from 'typebox';
+import type { Resources } from '../../types/resources.js';
+import type { EventOf, EventTypeName } from '../catalogue/catalogue.js';
 import { eventJson } from '../events/event.js';
 import type { TransactionClient } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
 import type { Fault } from '../values/fault.js';
-import { type Lifecycle, refusalOf } from './lifecycle.js';
-import { lifecycles } from './lifecycles.js';
-import {
-  type CompletedMove,
-  type CreationRequest,
-  create,
-  type LifecycleRequest,
-  makeMove,
-} from './moves.js';
-import { resourceBody } from './resource.js';
-import { createInputChecker, type InputChecker } from './resource-input.js';
-import { creationSchema, moveSchema } from './resource-schema.js';
+import { type Lifecycle, lifecycles } from './lifecycles.js';
+import { type CompletedMove, type CreationRequest, create, makeMove } from './moves.js';
+import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
+import { createInputChecker, creationSchema, type InputChecker, moveSchema } from './resource-schema.js';
 import { readResource as read } from './resource-store.js';
-import type {
-  CreationEvent,
-  MoveEvent,
-  MoveName,
-  Resource,
-  ResourceCreation,
-  ResourceMove,
-  ResourceName,
-} from './resource-types.js';
+
+/** The names of the resources, as they appear in paths. */
+export type ResourceName = keyof Resources;
+export type MoveName<Name extends ResourceName> = keyof Resources[Name]['moves'] & string;
+
+/** A resource as it appears in responses. */
+export type Resource<Name extends ResourceName> = Resources[Name]['resource'];
+/** The body of a creation request. */
+export type ResourceCreation<Name extends ResourceName> = Resources[Name]['creation'];
+/** The body of a move request. */
+export type ResourceMove<
+  Name extends ResourceName,
+  Move extends MoveName<Name>,
+> = Resources[Name]['moves'][Move] extends { request: infer Request } ? Request : never;
+
+type EventOrNone<Type> = Type extends EventTypeName ? EventOf<Type> : undefined;
+/** The event that is recorded when a resource is created, or undefined if there is none. */
+export type CreationEvent<Name extends ResourceName> = EventOrNone<Resources[Name]['created']>;
+export type MoveEvent<
+  Name extends ResourceName,
+  Move extends MoveName<Name>,
+> = Resources[Name]['moves'][Move] extends { event: infer Type } ? EventOrNone<Type> : never;
 
 /** Reports an invalid creation or move. The caller's transaction is untouched. */
 export class InvalidResource extends Error {

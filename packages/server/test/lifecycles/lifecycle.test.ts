@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { subjectTypeOf } from '../../src/catalogue/catalogue.js';
 import { createPayloadValidator } from '../../src/catalogue/payload.js';
-import { possibleMoves, statusesOf, transitionsOf } from '../../src/lifecycles/lifecycle.js';
-import { shortestPathTo } from '../../src/lifecycles/lifecycle-sample.js';
-import { lifecycles } from '../../src/lifecycles/lifecycles.js';
+import { shortestPathTo } from '../../src/lifecycles/lifecycle-operations.js';
+import { lifecycles, possibleMoves, statusesOf, transitionsOf } from '../../src/lifecycles/lifecycles.js';
 import {
   attributesOf,
   attributesSetBy,
@@ -78,7 +77,7 @@ describe.each(['required', 'all'] as const)('with the %s fields', (fields) => {
     const counter = made && counterOf(lifecycle, made);
     const counted = counter ? { [counter]: (attributes[counter] as number) + 1 } : {};
     const after = { ...stored(to, { ...attributes, ...set, ...counted }, 3_500), id };
-    const payload = payloadOf(lifecycle, made, { event: event!, request, before, after });
+    const payload = payloadOf(event!, { lifecycle, move: made, request, before, after });
 
     expect(validate(event!, payload)).toEqual([]);
     const { properties } = catalogue.get(event!)!.schema as unknown as { properties: object };
@@ -99,14 +98,17 @@ describe.each(['required', 'all'] as const)('with the %s fields', (fields) => {
 test('missing fields are filled in: the time that passed, the actor, the default', () => {
   const { complete } = lifecycles.runs.moves;
   const attributes = { service_line_id: 'LIN-1' };
-  const run = { before: stored('running', attributes, 1_000), after: stored('completed', attributes, 3_500) };
-  expect(payloadOf(lifecycles.runs, complete, { event: complete.event, request: { actor }, ...run })).toEqual(
-    {
-      ...{ service_line_id: 'LIN-1', duration_ms: 2_500, tokens_used: 0, outcome: 'success' },
-    },
-  );
+  const run = {
+    lifecycle: lifecycles.runs,
+    move: complete,
+    before: stored('running', attributes, 1_000),
+    after: stored('completed', attributes, 3_500),
+  };
+  expect(payloadOf(complete.event, { ...run, request: { actor } })).toEqual({
+    ...{ service_line_id: 'LIN-1', duration_ms: 2_500, tokens_used: 0, outcome: 'success' },
+  });
   const given = { actor, duration_ms: 7, tokens_used: 8, outcome: 'handed_over' };
-  expect(payloadOf(lifecycles.runs, complete, { event: complete.event, request: given, ...run })).toEqual({
+  expect(payloadOf(complete.event, { ...run, request: given })).toEqual({
     ...{ service_line_id: 'LIN-1', duration_ms: 7, tokens_used: 8, outcome: 'handed_over' },
   });
   expect(attributesOf(lifecycles.users, { actor })).toEqual({ role: 'member', invited_by: actor.id });

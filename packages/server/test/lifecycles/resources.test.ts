@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { transitionsOf } from '../../src/lifecycles/lifecycle.js';
+import { lifecycles, transitionsOf } from '../../src/lifecycles/lifecycles.js';
 import { createResource } from '../../src/lifecycles/resource-store.js';
 import { migrate } from '../../src/postgres/migrate.js';
 import { freshDatabase } from '../support/database.js';
@@ -45,8 +45,8 @@ describe('the table of moves in the database', () => {
 });
 
 describe('SQL written by hand', async () => {
-  const invoice = await createResource(database, {
-    ...{ kind: 'invoice', prefix: 'INV', organization_id: 'ORG-acme', workspace_id: null, attributes: {} },
+  const invoice = await createResource(database, lifecycles.invoices, {
+    ...{ organization_id: 'ORG-acme', workspace_id: null, attributes: {} },
   });
   const set = (assignment: string) =>
     database.query({

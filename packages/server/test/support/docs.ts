@@ -10,6 +10,7 @@ import { documentedTypes } from './catalogue.js';
 import { eventDataSource, eventSamplesSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';
 import { lifecycleMovesSql, lifecyclesPage } from './lifecycles-page.js';
+import { resourceTypesSource } from './resource-types.js';
 
 export const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -48,6 +49,7 @@ export const printedFiles: readonly { page: string; text: string }[] = [
   { page: 'packages/receiver/src/event-data.ts', text: eventDataSource(documentedTypes) },
   { page: 'packages/receiver/src/event-samples.ts', text: eventSamplesSource(documentedTypes) },
   { page: 'packages/server/schema/rows/lifecycle_moves.sql', text: lifecycleMovesSql() },
+  { page: 'packages/server/types/resources.d.ts', text: resourceTypesSource() },
 ];
 
 /** The page with what stands between the comments of that name replaced. */

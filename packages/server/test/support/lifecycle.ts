@@ -1,8 +1,7 @@
 import type { TObject, TSchema } from 'typebox';
 import type { ResourceName } from '../../src/index.js';
-import { type Lifecycle, statusesOf, transitionsOf } from '../../src/lifecycles/lifecycle.js';
-import { shortestPathTo } from '../../src/lifecycles/lifecycle-sample.js';
-import { lifecycles } from '../../src/lifecycles/lifecycles.js';
+import { shortestPathTo } from '../../src/lifecycles/lifecycle-operations.js';
+import { type Lifecycle, lifecycles, statusesOf, transitionsOf } from '../../src/lifecycles/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/lifecycles/resource-schema.js';
 import { type ApiResponse, sendRequest } from './client.js';
 import { deliveriesOf } from './deliveries.js';

@@ -1,5 +1,10 @@
-import { type Attribute, type Lifecycle, type Move, transitionsOf } from '../../src/lifecycles/lifecycle.js';
-import { lifecycles } from '../../src/lifecycles/lifecycles.js';
+import {
+  type Attribute,
+  type Lifecycle,
+  lifecycles,
+  type Move,
+  transitionsOf,
+} from '../../src/lifecycles/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/lifecycles/resource-schema.js';
 import type { Schema } from '../../src/web/api-document.js';
 import { table } from '../../src/web/markdown.js';

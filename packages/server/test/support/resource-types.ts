@@ -1,0 +1,52 @@
+import { type Lifecycle, lifecycles } from '../../src/lifecycles/lifecycles.js';
+import { creationSchema, moveSchema, resourceSchema } from '../../src/lifecycles/resource-schema.js';
+import type { Schema } from '../../src/web/api-document.js';
+import { memberOf } from './type-source.js';
+
+/** The types of `createResource`, `moveResource` and `readResource`, by the names of the resources in paths. */
+export function resourceTypesSource(): string {
+  return `// Generated from src/lifecycles/lifecycles.ts and catalogue.json. To change it, change these files, then run
+// UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
+
+interface Reference {
+  type: string;
+  id: string;
+}
+
+export interface Resources {
+${Object.entries(lifecycles).map(resourceMember).join('\n')}
+}
+`;
+}
+
+function resourceMember([name, lifecycle]: [name: string, lifecycle: Lifecycle]): string {
+  const { creation, moves } = lifecycle;
+  return `  ${key(name)}: {
+    resource: ${objectOf(resourceSchema(lifecycle), 4, 'readonly ')};
+    creation: ${objectOf(creationSchema(lifecycle), 4)};
+    created: ${creation.event ? `'${creation.event}'` : 'undefined'};
+    moves: {
+${Object.keys(moves)
+  .map((move) => moveMember(lifecycle, move))
+  .join('\n')}
+    };
+  };`;
+}
+
+function moveMember(lifecycle: Lifecycle, name: string): string {
+  const move = lifecycle.moves[name]!;
+  return `      ${key(name)}: {
+        event: '${move.event}';
+        request: ${objectOf(moveSchema(lifecycle, move), 8)};
+      };`;
+}
+
+function objectOf(schema: Schema, indent: number, modifier = ''): string {
+  const members = Object.keys(schema.properties ?? {}).map((name) =>
+    name === 'actor' ? 'actor: Reference;' : modifier + memberOf(schema, name),
+  );
+  const margin = ' '.repeat(indent);
+  return `{\n${members.map((member) => `${margin}  ${member}\n`).join('')}${margin}}`;
+}
+
+const key = (name: string) => (/^\w+$/.test(name) ? name : `'${name}'`);
