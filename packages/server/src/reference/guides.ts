@@ -29,9 +29,13 @@ export function platformGuides(): readonly Tag[] {
 
 /** Returns the guide to a listener's errors: their format, and the codes it can return. */
 export function errorsGuide(codes: ReadonlySet<ProblemCode>): Tag {
+  const sections = guide('What to do')
+    .description.split(/^### /m)
+    .map((text) => text.trim().split('\n\n'));
+  const advice = new Map(sections.map(([code, text]) => [code, text]));
   const rows = Object.entries(problems)
     .filter(([code]) => codes.has(code as ProblemCode))
-    .map(([code, { status, title, advice }]) => [`\`${code}\``, String(status), `**${title}.** ${advice}`]);
+    .map(([code, { status, title }]) => [`\`${code}\``, String(status), `**${title}.** ${advice.get(code)}`]);
   const { name, description } = guide('Errors');
   return { name, description: `${description}\n\n${table(['Code', 'Status', 'Meaning'], rows)}` };
 }

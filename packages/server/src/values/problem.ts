@@ -1,176 +1,32 @@
 import { isUnknown } from './fault.js';
 
-/**
- * Every error code that a response can have, with its meaning and what to do about it. The API reference and
- * docs/errors.md are generated from this table.
- */
+/** Every error code that a response can have. docs/errors.md says what to do about each of them. */
 export const problems = {
-  malformed_json: {
-    status: 400,
-    title: 'Invalid JSON',
-    advice:
-      'The body is not valid JSON or is not UTF-8. The detail contains the position of the error, or the line for ' +
-      'NDJSON. If you send no body, omit `Content-Type: application/json`.',
-  },
-  malformed_request: {
-    status: 400,
-    title: 'Malformed HTTP request',
-    advice:
-      'The request is not well-formed HTTP: for example, the headers are broken, the path cannot be ' +
-      'decoded, or the body ended early. The status can also be 408 (the request took too long to arrive) ' +
-      'or 431 (the headers are too large).',
-  },
-  invalid_parameter: {
-    status: 400,
-    title: 'Invalid parameter or header',
-    advice:
-      'A query parameter or a header (`Last-Event-ID`, `Idempotency-Key`) is not valid. Unknown and repeated ' +
-      'parameters are errors, too. See `errors`.',
-  },
-  invalid_cursor: {
-    status: 400,
-    title: 'Invalid cursor',
-    advice:
-      'The cursor does not come from this service, or it comes from a request with different filters or a different ' +
-      'order. Start again without a cursor. Only `limit` may change between pages.',
-  },
-  unauthenticated: {
-    status: 401,
-    title: 'Missing or invalid token',
-    advice:
-      'The token is missing, malformed, unknown, expired or revoked. The platform listener accepts only the ' +
-      'platform token.',
-  },
-  insufficient_scope: {
-    status: 403,
-    title: 'Insufficient scope',
-    advice: 'The token is valid but does not have a required scope. The detail names the scope.',
-  },
-  organization_forbidden: {
-    status: 403,
-    title: 'Organization not allowed',
-    advice:
-      'The token does not belong to the organization in the request. The response is the same whether or ' +
-      'not that organization exists.',
-  },
-  workspace_forbidden: {
-    status: 403,
-    title: 'Workspace not allowed',
-    advice: 'The token is restricted to another workspace.',
-  },
-  not_found: {
-    status: 404,
-    title: 'Not found',
-    advice:
-      'The path or the resource does not exist, the token cannot access the resource, or the event is past its ' +
-      'retention period. For an ID, the response is the same in each case, so that nobody can find out which IDs exist.',
-  },
-  method_not_allowed: {
-    status: 405,
-    title: 'Method not allowed',
-    advice:
-      'The path exists but does not support this method. `Allow` lists the methods that it supports. For ' +
-      'example, the public API cannot record events: send them to `POST /platform/events` on the platform listener.',
-  },
-  idempotency_in_progress: {
-    status: 409,
-    title: 'Request already in progress',
-    advice:
-      'The first request with this `Idempotency-Key` is still running. Wait for the number of seconds in ' +
-      '`Retry-After`, then repeat the request.',
-  },
-  too_many_webhooks: {
-    status: 409,
-    title: 'Too many webhooks',
-    advice:
-      'The organization has reached its maximum number of webhooks. The detail contains the limit. Delete a ' +
-      'webhook, or subscribe an existing one to more event types.',
-  },
-  webhook_not_active: {
-    status: 409,
-    title: 'Webhook not active',
-    advice:
-      'Redelivery and replay require an active webhook. Verification requires a webhook that is not ' +
-      'disabled. To activate a webhook, send `PATCH` with `{"status": "active"}`.',
-  },
-  webhook_changed: {
-    status: 409,
-    title: 'Webhook changed by another request',
-    advice:
-      'Another request changed or deleted the webhook at the same time, for example while its new URL was ' +
-      'being verified. Get the webhook before you try again.',
-  },
-  too_many_replays: {
-    status: 409,
-    title: 'Too many replays',
-    advice:
-      'A webhook can have at most 10 running replays. Wait until one is done, or combine several into one ' +
-      'with a wider time range.',
-  },
-  move_not_allowed: {
-    status: 409,
-    title: 'Move not allowed',
-    advice:
-      'The status of the resource does not allow this move. The detail contains the status, and `possible_moves` ' +
-      'lists the moves that are allowed.',
-  },
-  wrong_cell: {
-    status: 421,
-    title: 'Organization is in another cell',
-    advice:
-      'The token belongs to another cell, or the organization has moved to another cell. `cell` contains the name of the right one. ' +
-      'Nothing was changed. Send the request to that cell. `@posthorn/client` does this automatically if it knows the addresses of the ' +
-      'cells. On the platform listener, a whole batch is rejected if one of its organizations is in another cell.',
-  },
-  idempotency_key_reused: {
-    status: 422,
-    title: 'Idempotency key reused',
-    advice:
-      'This `Idempotency-Key` was used with a different body in the last 24 hours. Use a new key for a new ' +
-      'request.',
-  },
-  body_too_large: {
-    status: 413,
-    title: 'Body too large',
-    advice: 'The limit is 64 KiB on the public API and 8 MiB on the platform listener.',
-  },
-  unsupported_media_type: {
-    status: 415,
-    title: 'Unsupported media type',
-    advice:
-      'Send `Content-Type: application/json` and no `Content-Encoding`. For events, the platform listener ' +
-      'also accepts `application/x-ndjson`.',
-  },
-  invalid_body: {
-    status: 422,
-    title: 'Invalid request body',
-    advice:
-      'A field is missing, unknown or of the wrong type, or has a value that is not accepted. See `errors`.',
-  },
-  rate_limited: {
-    status: 429,
-    title: 'Too many requests',
-    advice:
-      'One of these limits was exceeded: requests per minute with the token, test events per minute to the webhook, ' +
-      'open tails of the token or its organization, or requests with an invalid token from your address. Wait for the ' +
-      'number of seconds in `Retry-After`. The `RateLimit` header shows how many requests with the token are left.',
-  },
-  internal: {
-    status: 500,
-    title: 'Internal error',
-    advice: 'Something failed in the service. The details are in the log, under the request ID.',
-  },
-  unavailable: {
-    status: 503,
-    title: 'Service unavailable',
-    advice:
-      'The service cannot handle the request at the moment: for example, the database is unreachable or overloaded, ' +
-      'the node is starting or stopping, or the organization is being moved to another cell. The detail says why. Wait ' +
-      'for the number of seconds in `Retry-After`, then repeat the request. Unless the detail says that nothing was ' +
-      'changed, a write may have succeeded: repeat the request with the same idempotency key or, if it has none, check ' +
-      'first whether it succeeded.',
-  },
-} as const satisfies Record<string, { status: number; title: string; advice: string }>;
+  malformed_json: { status: 400, title: 'Invalid JSON' },
+  malformed_request: { status: 400, title: 'Malformed HTTP request' },
+  invalid_parameter: { status: 400, title: 'Invalid parameter or header' },
+  invalid_cursor: { status: 400, title: 'Invalid cursor' },
+  unauthenticated: { status: 401, title: 'Missing or invalid token' },
+  insufficient_scope: { status: 403, title: 'Insufficient scope' },
+  organization_forbidden: { status: 403, title: 'Organization not allowed' },
+  workspace_forbidden: { status: 403, title: 'Workspace not allowed' },
+  not_found: { status: 404, title: 'Not found' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  idempotency_in_progress: { status: 409, title: 'Request already in progress' },
+  too_many_webhooks: { status: 409, title: 'Too many webhooks' },
+  webhook_not_active: { status: 409, title: 'Webhook not active' },
+  webhook_changed: { status: 409, title: 'Webhook changed by another request' },
+  too_many_replays: { status: 409, title: 'Too many replays' },
+  move_not_allowed: { status: 409, title: 'Move not allowed' },
+  wrong_cell: { status: 421, title: 'Organization is in another cell' },
+  idempotency_key_reused: { status: 422, title: 'Idempotency key reused' },
+  body_too_large: { status: 413, title: 'Body too large' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  invalid_body: { status: 422, title: 'Invalid request body' },
+  rate_limited: { status: 429, title: 'Too many requests' },
+  internal: { status: 500, title: 'Internal error' },
+  unavailable: { status: 503, title: 'Service unavailable' },
+} as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { scopes } from '../../src/access/token.js';
 import { type ProblemCode, problems } from '../../src/values/problem.js';
-import { namesBelow } from '../support/docs.js';
+import { namesBelow, readPage } from '../support/docs.js';
 import { readDocument, readOperations } from '../support/operations.js';
 import { startTestService } from '../support/service.js';
 import { snippet } from '../support/snippets.js';
@@ -36,7 +36,11 @@ describe.each([
     expect(new Set(explained.map(([, code]) => code))).toEqual(new Set([...named, ...ofAnyPath]));
     for (const [, code, status, meaning] of explained) {
       const problem = problems[code as ProblemCode];
-      expect([Number(status), meaning]).toEqual([problem.status, `**${problem.title}.** ${problem.advice}`]);
+      const [advice] = (readPage('docs/errors.md').split(`### ${code}\n\n`)[1] ?? '').split(/\n\n/);
+      expect([Number(status), meaning]).toEqual([
+        problem.status,
+        `**${problem.title}.** ${advice?.replaceAll('\n', ' ')}`,
+      ]);
     }
   });
 });

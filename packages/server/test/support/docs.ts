@@ -39,7 +39,6 @@ export const sections: readonly { page: string; name: string; text: string }[] =
   { page: 'docs/settings.md', name: 'settings', text: settingsTable() },
   { page: 'docs/cli.md', name: 'commands', text: commandPages() },
   { page: 'docs/errors.md', name: 'problems', text: problemTable() },
-  { page: 'docs/errors.md', name: 'advice', text: problemAdvice() },
   { page: 'docs/event-types.md', name: 'event types', text: eventTypesPage() },
   { page: 'docs/lifecycles.md', name: 'lifecycles', text: lifecyclesPage() },
 ];
@@ -76,25 +75,6 @@ function problemTable(): string {
     `${title}.`,
   ]);
   return table(['Code', 'Status', 'Title'], rows);
-}
-
-function problemAdvice(): string {
-  return Object.entries(problems)
-    .map(([code, { advice }]) => `### ${code}\n\n${wrapped(advice)}`)
-    .join('\n\n');
-}
-
-/** In lines of at most 120 characters, as the pages are written. */
-function wrapped(text: string): string {
-  const lines = [''];
-  // What is in backticks stays on one line.
-  for (const [word] of text.matchAll(/[^\s`]*`[^`]*`[^\s`]*|\S+/g)) {
-    const line = lines[lines.length - 1]!;
-    if (line === '') lines[lines.length - 1] = word;
-    else if (line.length + 1 + word.length > 120) lines.push(word);
-    else lines[lines.length - 1] = `${line} ${word}`;
-  }
-  return lines.join('\n');
 }
 
 function commandPages(): string {
