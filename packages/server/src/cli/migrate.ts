@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import { json } from 'posthorn';
 import { openEmbedded } from '../embedded/embedded.js';
-import type { BlockingSession } from '../postgres/blocking-session.js';
 import { Database } from '../postgres/database.js';
-import { migrate } from '../postgres/migrate.js';
+import { type BlockingSession, migrate } from '../postgres/migrate.js';
 import type { OperatorCommand } from './operator.js';
 
 export const migrateCommand: OperatorCommand = {

@@ -1,7 +1,7 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import { readHorizonMs } from '../events/event-store.js';
 import type { Queryable } from '../postgres/database.js';
-import { avoidScans } from '../postgres/plan-settings.js';
+import { avoidScans } from '../postgres/transaction.js';
 import { isUnleased } from './history-store.js';
 
 export interface Replay {

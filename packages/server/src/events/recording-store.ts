@@ -1,6 +1,5 @@
-import { arrayText } from '../postgres/array-text.js';
+import { arrayText, jsonArray } from '../postgres/arrays.js';
 import type { Queryable } from '../postgres/database.js';
-import { jsonArray } from '../postgres/json-array.js';
 import { idTimeMs, type Reference } from '../values/identifier.js';
 import type { NewEvent } from './event.js';
 

@@ -1,6 +1,6 @@
 import { releaseLeases } from '../cells/node-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
-import { avoidScans } from '../postgres/plan-settings.js';
+import { avoidScans } from '../postgres/transaction.js';
 
 const releaseMax = 10_000;
 

@@ -15,8 +15,8 @@ import {
   takeOver,
   writeProgress,
 } from '../cells/relocation-store.js';
-import { readClock, readClockMs } from '../postgres/clock.js';
 import type { Database } from '../postgres/database.js';
+import { readClock, readClockMs } from '../postgres/transaction.js';
 import { verifyAgain } from '../webhooks/probe-store.js';
 import { activate, type Reencrypt, stageRows } from './arrival-store.js';
 import { copyCounts } from './count-store.js';

@@ -3,7 +3,7 @@ import { escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { type OrganizationMove, requireState, servesOrganization } from '../cells/relocation-store.js';
 import { allowPauses, type Database, type Queryable, type Transaction } from '../postgres/database.js';
-import { avoidScans } from '../postgres/plan-settings.js';
+import { avoidScans } from '../postgres/transaction.js';
 
 /** A table whose rows are copied from one database to another, page by page in the order of its primary key. */
 export interface CopiedTable {

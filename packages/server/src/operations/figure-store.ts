@@ -1,6 +1,6 @@
 import { type Database, readOnlySql } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
-import { avoidScans } from '../postgres/plan-settings.js';
+import { avoidScans } from '../postgres/transaction.js';
 
 /** What monitoring reads from the database. The cost does not depend on how many deliveries are waiting. */
 export interface StoreFigures {

@@ -1,7 +1,7 @@
 import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
 import { markReported } from '../signals/reported.js';
-import { cancelStatement } from './cancel.js';
+import { cancelStatement, keepAlive, SessionClient } from './connection.js';
 import {
   isOutOfSpace,
   isRefusedWrite,
@@ -10,7 +10,6 @@ import {
   timedOut,
 } from './database-errors.js';
 import type { Reachability } from './reachability.js';
-import { SessionClient } from './session-client.js';
 
 export interface Statement {
   /** A named statement is prepared once per connection and keeps its plan. */
@@ -52,15 +51,6 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
  * between two statements.
  */
 const idleTransactionMs = 10_000;
-/**
- * An idle connection that the network has silently dropped is detected soon after this time, not only after the usual
- * two hours.
- */
-export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDelayMillis'> = {
-  keepAlive: true,
-  keepAliveInitialDelayMillis: 10_000,
-};
-
 /** Each statement relies on getting a new snapshot, whatever the default of the database is. */
 const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 

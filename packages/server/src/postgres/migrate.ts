@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type BlockingSession, readBlockingSession } from './blocking-session.js';
 import type { Database, Queryable } from './database.js';
 import { obstaclesIn, readDatabaseFacts } from './database-checks.js';
 import { isLockTimeout, isUnreachable } from './database-errors.js';
@@ -62,6 +61,33 @@ export async function migrate(
     if (pending.length > 0) await untilUnblocked(client, onBlocked, () => apply(client, pending, revision));
     return pending.map(({ name }) => name);
   }, true);
+}
+
+/** A session whose open transaction uses our tables. Fields that PostgreSQL does not show to this user are null. */
+export interface BlockingSession {
+  pid: number;
+  user: string | null;
+  application: string | null;
+  /** When its transaction began. */
+  since: Date | null;
+}
+
+/** Returns the session with the oldest of the transactions that use our tables, apart from this session's own. */
+async function readBlockingSession(client: Queryable): Promise<BlockingSession | undefined> {
+  const { rows } = await client.query<BlockingSession>({
+    text: `
+  select a.pid, a.usename::text as "user", a.application_name as application, a.xact_start as since
+    from pg_stat_activity a
+   where a.datname = current_database()
+     and a.pid <> pg_backend_pid()
+     and exists (select from pg_locks l
+                   join pg_class c on c.oid = l.relation
+                   join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'posthorn'
+                  where l.pid = a.pid and l.database = a.datid and l.granted)
+   order by a.xact_start nulls last
+   limit 1`,
+  });
+  return rows[0];
 }
 
 /** Runs `work` until it gets every lock in time. Until then, this transaction keeps other nodes from migrating. */

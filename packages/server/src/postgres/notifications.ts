@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { type DatabaseTarget, keepAlive } from './database.js';
+import { keepAlive } from './connection.js';
+import type { DatabaseTarget } from './database.js';
 
 const againMs = 1_000;
 const connectMsMax = 2_000;

@@ -1,6 +1,6 @@
 import { dayMs } from '../values/duration.js';
 import type { Database, Queryable } from './database.js';
-import { avoidScans } from './plan-settings.js';
+import { avoidScans } from './transaction.js';
 
 /** Tables whose partitions are created ahead of time. A writer creates a missing one itself. */
 export const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;

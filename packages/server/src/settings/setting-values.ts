@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { isDatabaseUrl } from '../postgres/database-url.js';
+import { isDatabaseUrl } from '../postgres/connection.js';
 import { type Cidr, parseCidrs } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
 

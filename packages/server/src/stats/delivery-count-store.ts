@@ -1,4 +1,4 @@
-import { arrayText } from '../postgres/array-text.js';
+import { arrayText } from '../postgres/arrays.js';
 import type { Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
 import type { DeliveryCounts } from './delivery-counts.js';

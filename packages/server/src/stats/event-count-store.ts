@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database, Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
-import { avoidScans } from '../postgres/plan-settings.js';
+import { avoidScans } from '../postgres/transaction.js';
 import { Repeating } from '../signals/repeating.js';
 import type { CountsQuery } from './delivery-count-store.js';
 

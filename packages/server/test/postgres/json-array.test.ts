@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonArray } from '../../src/postgres/json-array.js';
+import { jsonArray } from '../../src/postgres/arrays.js';
 import { anyCharacter } from '../support/any-character.js';
 import { freshDatabase } from '../support/database.js';
 
