@@ -344,7 +344,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.new_id(prefix text, at timestamp with time zone) returns text
 -- posthorn.number_of(id text) returns bigint
 -- posthorn.numbered(prefix text, head text, number bigint) returns text
--- posthorn.open_shares(organization text, webhook text, recording text) returns TABLE(created_at timestamp with time zone, head text, event_base bigint, base bigint, ordinal integer)
+-- posthorn.open_shares(organization text, webhooks text[], recording text, recorded_at timestamp with time zone) returns TABLE(webhook_id text, created_at timestamp with time zone, head text, event_base bigint, base bigint, ordinal integer)
 -- posthorn.partition_end(parent text, start date) returns timestamp with time zone
 -- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, base bigint, webhook_id text, revision integer, ordinals integer[], has_backlog boolean)
 -- posthorn.record_event(type text, organization_id text, actor json, subject json, payload json, workspace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text) returns text

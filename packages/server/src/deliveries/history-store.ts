@@ -65,11 +65,11 @@ export async function readDelivery(
   -- Until a delivery is settled for the first time, it has no row of its own.
   select $4, $2, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null,
          o.created_at, null, null, null
-    from posthorn.open_shares($1, $2, substr($4, 6, 16)) o
+    from posthorn.open_shares($1, array[$2], substr($4, 6, 16), $3) o
     join posthorn.events e
       on e.organization_id = $1 and e.created_at = o.created_at
      and e.id = posthorn.numbered('EVT-', o.head, o.event_base + o.ordinal)
-   where o.created_at = $3 and o.base + o.ordinal = posthorn.number_of($4)`,
+   where o.base + o.ordinal = posthorn.number_of($4)`,
     values: keyOf(key),
   });
   return rows[0];

@@ -14,8 +14,7 @@ import { findWebhook } from '../webhooks/webhook-lookup.js';
 import { webhookParams } from '../webhooks/webhook-schemas.js';
 import { deliveryBody } from './delivery-body.js';
 import { DeliverySchema, EventListQuery, ListQuery, WebhookListQuery } from './delivery-schemas.js';
-import { listEventDeliveries } from './event-delivery-store.js';
-import { type DeliveryFilter, type DeliveryPage, listDeliveries } from './list-store.js';
+import { type DeliveryFilter, type DeliveryPage, listDeliveries, listEventDeliveries } from './list-store.js';
 
 const pageSize = 25;
 const shortPages =

@@ -157,3 +157,77 @@ function partsOf(filter: DeliveryFilter, bind: (value: unknown) => string): read
     { found: `${alsoOfWebhook} and ${isEvent} and created_at <> event_created_at`, matching },
   ];
 }
+
+export interface EventDeliveriesFilter {
+  organization_id: string;
+  /** Limits the list to webhooks of this workspace. */
+  workspace_id: string | undefined;
+  event: { id: string; type: string; created_at: Date };
+}
+
+/** How many deleted webhooks are considered. An organization could keep creating and deleting webhooks. */
+const deletedMax = 1_000;
+
+/**
+ * Lists deliveries of one event to all webhooks, newest first, starting after `after`: the first delivery to each
+ * webhook (which shares the event's time), redeliveries, and deliveries that have no row yet because they are in a
+ * node's memory or in the backlog. Includes attempted deliveries to webhooks that have been deleted since.
+ */
+export async function listEventDeliveries(
+  database: Queryable,
+  { organization_id, workspace_id, event }: EventDeliveriesFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<readonly ListedDelivery[]> {
+  const { rows } = await database.query<ListedDelivery>({
+    text: `
+  with visible as materialized (
+    select id from posthorn.webhooks where organization_id = $1 and ($2::text is null or workspace_id = $2)
+     union
+    -- The audit log has the webhooks that have been deleted since, and their workspaces.
+    (select target_id
+       from posthorn.audit_log
+      where organization_id = $1 and action = 'webhook.deleted' and created_at >= $4
+        and ($2::text is null or workspace_id = $2)
+      order by created_at desc
+      limit ${deletedMax})
+  ), settled as (
+    select d.*
+      from visible v
+     cross join lateral (
+           select ${deliveryColumns}
+             from posthorn.deliveries
+            where organization_id = $1 and webhook_id = v.id and created_at = $4 and event_id = $3
+            offset 0) d
+     union all
+    select ${deliveryColumns}
+      from posthorn.deliveries
+     -- Written so that no index on webhook_id applies: the query must use the one on event_id.
+     where organization_id = $1 and event_id = $3 and created_at >= $4 and created_at <> event_created_at
+       and coalesce(webhook_id, '') in (select id from visible)
+  )
+  select d.*,
+         exists (select from posthorn.webhooks w
+                  where w.organization_id = $1 and w.id = d.webhook_id and w.status = 'active') as webhook_is_active
+    from (select * from settled where status <> 'cancelled' or attempts > 0
+           union all
+          select posthorn.numbered('WDLV-', o.head, o.base + o.ordinal), o.webhook_id, $3, $5, $4, 'pending', 0::smallint, $4,
+                 null, null, null, null, $4
+            from posthorn.open_shares($1, array(select id from visible), substr($3, 5, 16), $4) o
+           where o.event_base + o.ordinal = posthorn.number_of($3)) d
+   where $6::timestamptz is null or (created_at, id) < ($6, $7)
+   order by created_at desc, id desc
+   limit $8`,
+    values: [
+      organization_id,
+      workspace_id ?? null,
+      event.id,
+      event.created_at,
+      event.type,
+      after ? new Date(after.atMs) : null,
+      after?.id ?? null,
+      limit,
+    ],
+  });
+  return rows;
+}

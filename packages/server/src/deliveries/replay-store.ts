@@ -66,7 +66,8 @@ const wanted = `
          d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0),
          -- If there is no delivery row, the event has never been sent to the webhook, or its first delivery is still
          -- pending without a row. The replay sends it only in the first case.
-         not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
+         not exists (select from posthorn.open_shares(e.organization_id, array[w.id], substr(e.id, 5, 16),
+                                                          e.created_at) o
                       where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
 
 /** The maximum number of running replays per webhook. */

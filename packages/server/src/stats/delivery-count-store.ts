@@ -131,7 +131,7 @@ export async function readUndelivered(
            where organization_id = $1 and webhook_id = $2 and created_at >= $3
              and status = 'pending' and leased_by is not null
            union all
-          select created_at from posthorn.open_shares($1, $2, null)) undelivered`,
+          select created_at from posthorn.open_shares($1, array[$2], null, null)) undelivered`,
     values: [organizationId, webhookId, since],
   });
   return rows[0]!;

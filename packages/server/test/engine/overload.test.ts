@@ -207,7 +207,7 @@ test('a backlog of thousands on a webhook that hangs stays in the database, and 
   const { rows } = await service.database.query<{ waiting: number }>({
     text: `
   select (select count(*) from posthorn.deliveries where webhook_id = $2 and status = 'pending')
-       + (select count(*) from posthorn.open_shares($1, $2, null)) as waiting`,
+       + (select count(*) from posthorn.open_shares($1, array[$2], null, null)) as waiting`,
     values: [dead.organization, webhook.id],
   });
   expect(rows[0]?.waiting).toBe(4_000);

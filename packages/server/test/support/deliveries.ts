@@ -196,7 +196,7 @@ export async function deliveriesOf(
   select posthorn.numbered('WDLV-', o.head, o.base + o.ordinal), posthorn.numbered('EVT-', o.head, o.event_base + o.ordinal),
          w.id
     from posthorn.webhooks w
-   cross join posthorn.open_shares(w.organization_id, w.id, null) o
+   cross join posthorn.open_shares(w.organization_id, array[w.id], null, null) o
    where w.organization_id = $1
    order by 1`,
     values: [organizationId],
@@ -213,7 +213,7 @@ export async function openDeliveries(
     text: `
   select posthorn.numbered('WDLV-', head, base + ordinal) as id,
          posthorn.numbered('EVT-', head, event_base + ordinal) as event_id
-    from posthorn.open_shares($1, $2, null)
+    from posthorn.open_shares($1, array[$2], null, null)
    order by 1`,
     values: [organization_id, id],
   });

@@ -101,7 +101,7 @@ export class Tenant {
    union
   select w.id
     from posthorn.webhooks w
-   cross join posthorn.open_shares(w.organization_id, w.id, substr($2, 5, 16)) o
+   cross join posthorn.open_shares(w.organization_id, array[w.id], substr($2, 5, 16), null) o
    where w.organization_id = $1 and o.event_base + o.ordinal = posthorn.number_of($2)
    order by 1`,
       values: [this.organization, recorded.id],
