@@ -6,6 +6,7 @@ import {
   isUnreachable,
   refusalOf,
 } from '../postgres/database-errors.js';
+import { Semaphore } from '../signals/semaphore.js';
 import { Problem } from '../values/problem.js';
 import {
   isKeyed,
@@ -19,9 +20,6 @@ import {
 interface Waiting {
   batch: NewBatch;
   characters: number;
-  bytes: number;
-  /** Whether an event of the batch has an idempotency key. An open transaction may hold that key. */
-  keyed: boolean;
   sinceMs: number;
   resolve: (recorded: readonly RecordedEvent[]) => void;
   reject: (error: unknown) => void;
@@ -74,10 +72,11 @@ export class Recorder {
   readonly #database: Database;
   readonly #room: () => Room;
   readonly #onRecorded: (batch: RecordedBatch) => void;
-  readonly #queues = {
-    grouped: new RequestQueue(transactionsMax, secondBatchMin),
-    keyed: new RequestQueue(keyedMax, 0, keyedEachMax),
-  };
+  readonly #keyed = new Semaphore(keyedMax, keyedEachMax);
+  /** Requests without keys that wait for a transaction. */
+  #waiting: Waiting[] = [];
+  #running = 0;
+  #timer: NodeJS.Timeout | undefined;
   #heldBytes = 0;
 
   constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
@@ -120,42 +119,94 @@ export class Recorder {
   }
 
   async record(batch: NewBatch): Promise<readonly RecordedEvent[]> {
-    const keyed = isKeyed(batch);
     const characters = batch.payloads.reduce((sum, { length }) => sum + length, 0);
     const bytes = bytesPerRequest + bytesPerEvent * batch.events.length + bytesPerCharacter * characters;
     this.#hold(bytes);
-    return new Promise((resolve, reject) => {
-      const queue = keyed ? this.#queues.keyed : this.#queues.grouped;
-      queue.add({ batch, characters, bytes, keyed, sinceMs: performance.now(), resolve, reject });
-      this.#run(queue);
-    });
+    try {
+      return await new Promise((resolve, reject) => {
+        if (isKeyed(batch)) {
+          const start = (release: () => void) =>
+            void this.#recordKeyed(batch).then(resolve, reject).finally(release);
+          this.#keyed.take(organizationOf(batch), start, reject);
+        } else {
+          this.#waiting.push({ batch, characters, sinceMs: performance.now(), resolve, reject });
+          this.#run();
+        }
+      });
+    } finally {
+      this.#heldBytes -= bytes;
+    }
   }
 
-  #run(queue: RequestQueue): void {
-    while (queue.mayStart) {
-      const group = queue.start();
-      void this.#commit(group, queue).finally(() => {
-        queue.ended(group);
-        this.#run(queue);
+  async #recordKeyed(batch: NewBatch): Promise<readonly RecordedEvent[]> {
+    try {
+      return await this.#commit(batch);
+    } catch (error) {
+      const isHeld = isLockTimeout(error) || isCanceled(error);
+      if (isHeld) this.#keyed.rejectWaiting(tooManyHeld(), waitMsMax, organizationOf(batch));
+      else if (isUnreachable(error) || isTooSlow(error)) this.#keyed.rejectWaiting(error, waitMsMax);
+      throw error;
+    }
+  }
+
+  #run(): void {
+    while (this.#mayStart) {
+      this.#running += 1;
+      void this.#commitGroup(this.#takeGroup()).finally(() => {
+        this.#running -= 1;
+        this.#run();
       });
     }
-    if (!queue.mayStartLater) return;
+    if (this.#running >= transactionsMax || this.#waiting.length === 0) return;
     // Even if the first transaction is delayed, the waiting requests do not wait long.
-    queue.timer ??= setTimeout(() => {
-      queue.timer = undefined;
-      this.#run(queue);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#run();
     }, secondBatchMs);
   }
 
-  async #commit(group: Waiting[], queue: RequestQueue): Promise<void> {
+  /**
+   * Returns whether to start a transaction. A few events wait for more, because many small transactions cost more in total.
+   */
+  get #mayStart(): boolean {
+    const [first] = this.#waiting;
+    if (!first || this.#running >= transactionsMax) return false;
+    if (this.#running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
+    return this.#waiting.reduce((sum, { batch }) => sum + batch.events.length, 0) >= secondBatchMin;
+  }
+
+  /** Takes the requests of the next transaction. */
+  #takeGroup(): Waiting[] {
+    let [events, characters, size] = [0, 0, 0];
+    for (const waiting of this.#waiting) {
+      events += waiting.batch.events.length;
+      characters += waiting.characters;
+      if (size > 0 && (events > eventsMax || characters > charactersMax)) break;
+      size += 1;
+    }
+    return this.#waiting.splice(0, size);
+  }
+
+  async #commit(batch: NewBatch): Promise<readonly RecordedEvent[]> {
     try {
-      const batch = await recordBatch(this.#database, together(group), this.#room());
-      this.#onRecorded(batch);
-      this.#release(group);
+      const recorded = await recordBatch(this.#database, batch, this.#room());
+      this.#onRecorded(recorded);
+      return recorded.events;
+    } catch (error) {
+      // If the database neither refused the batch nor was unreachable, the error is a bug after the commit. Then,
+      // deliveries may be leased to this node without its knowledge, and would wait until the process ends.
+      if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
+      throw error;
+    }
+  }
+
+  async #commitGroup(group: readonly Waiting[]): Promise<void> {
+    try {
+      const events = await this.#commit(together(group));
       let from = 0;
-      for (const { batch: own, resolve } of group) {
-        const to = from + own.events.length;
-        resolve(batch.events.slice(from, to));
+      for (const { batch, resolve } of group) {
+        const to = from + batch.events.length;
+        resolve(events.slice(from, to));
         from = to;
       }
     } catch (error) {
@@ -165,34 +216,25 @@ export class Recorder {
       // one more commit. Otherwise, halving the batch finds the request in a few more. After a timeout, it is not
       // halved, because each half would wait for the same lock again.
       if (refused.length > 0) {
-        this.#reject(refused, error);
+        for (const { reject } of refused) reject(error);
         const others = group.filter((waiting) => !hasEventsOf(waiting, away));
-        if (others.length > 0) await this.#commit(others, queue);
+        if (others.length > 0) await this.#commitGroup(others);
       } else if (group.length > 1 && isRefused(error) && !isTooSlow(error)) {
         const half = Math.ceil(group.length / 2);
-        await this.#commit(group.slice(0, half), queue);
-        await this.#commit(group.slice(half), queue);
+        await this.#commitGroup(group.slice(0, half));
+        await this.#commitGroup(group.slice(half));
       } else {
-        // If the database neither refused the batch nor was unreachable, the error is a bug after the commit. Then,
-        // deliveries may be leased to this node without its knowledge, and would wait until the process ends.
-        if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
-        const [first] = group;
-        const isHeld = first?.keyed && (isLockTimeout(error) || isCanceled(error));
-        const isLong = isUnreachable(error) || isTooSlow(error);
-        const late = isLong ? queue.takeLate(isHeld ? organizationOf(first) : undefined) : [];
-        this.#reject(group, error);
-        this.#reject(late, isHeld ? tooManyHeld() : error);
+        const late = isUnreachable(error) || isTooSlow(error) ? this.#takeLate() : [];
+        for (const { reject } of [...group, ...late]) reject(error);
       }
     }
   }
 
-  #reject(group: readonly Waiting[], error: unknown): void {
-    this.#release(group);
-    for (const { reject } of group) reject(error);
-  }
-
-  #release(group: readonly Waiting[]): void {
-    for (const { bytes } of group) this.#heldBytes -= bytes;
+  /** Takes the requests that have waited too long. */
+  #takeLate(): Waiting[] {
+    const nowMs = performance.now();
+    const firstEarly = this.#waiting.findIndex(({ sinceMs }) => nowMs - sinceMs < waitMsMax);
+    return this.#waiting.splice(0, firstEarly < 0 ? this.#waiting.length : firstEarly);
   }
 }
 
@@ -217,110 +259,8 @@ function together(group: readonly Waiting[]): NewBatch {
   };
 }
 
-/** Requests that are waiting to be committed, and how many transactions may run for them. */
-class RequestQueue {
-  readonly #transactionsMax: number;
-  readonly #secondBatchMin: number;
-  readonly #eachMax: number;
-  #waiting: Waiting[] = [];
-  readonly #runningOf = new Map<string, number>();
-  #events = 0;
-  #running = 0;
-  timer: NodeJS.Timeout | undefined;
-
-  /** `eachMax`: how many transactions may run for requests of the same organization. */
-  constructor(transactionsMax: number, secondBatchMin: number, eachMax = transactionsMax) {
-    this.#transactionsMax = transactionsMax;
-    this.#secondBatchMin = secondBatchMin;
-    this.#eachMax = eachMax;
-  }
-
-  /** Returns the index of the first request that may start, or -1 if there is none. */
-  get #first(): number {
-    if (this.#running >= this.#transactionsMax) return -1;
-    return this.#waiting.findIndex((waiting) => this.#runningFor(waiting) < this.#eachMax);
-  }
-
-  #runningFor(waiting: Waiting): number {
-    return this.#runningOf.get(organizationOf(waiting)) ?? 0;
-  }
-
-  /**
-   * Returns whether to start a transaction. A few events wait for more, because many small transactions cost more in
-   * total.
-   */
-  get mayStart(): boolean {
-    const first = this.#waiting[this.#first];
-    if (!first) return false;
-    if (this.#running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
-    return this.#events >= this.#secondBatchMin;
-  }
-
-  /** Returns whether a transaction may start after a while, even if none ends. */
-  get mayStartLater(): boolean {
-    return this.#first >= 0;
-  }
-
-  add(waiting: Waiting): void {
-    this.#waiting.push(waiting);
-    this.#events += waiting.batch.events.length;
-  }
-
-  /** Takes the requests of the next transaction. */
-  start(): Waiting[] {
-    const group = this.#takeGroup();
-    this.#count(group, 1);
-    return group;
-  }
-
-  ended(group: readonly Waiting[]): void {
-    this.#count(group, -1);
-  }
-
-  /** Counts a transaction for the organization of its first request. A transaction with keys has only one request. */
-  #count([first]: readonly Waiting[], change: 1 | -1): void {
-    this.#running += change;
-    const running = this.#runningFor(first!) + change;
-    if (running > 0) this.#runningOf.set(organizationOf(first!), running);
-    else this.#runningOf.delete(organizationOf(first!));
-  }
-
-  #takeGroup(): Waiting[] {
-    const from = this.#first;
-    let [events, characters, size] = [0, 0, 0];
-    for (const waiting of this.#waiting.slice(from, from + eventsMax)) {
-      const { length } = waiting.batch.events;
-      const full =
-        waiting.keyed || events + length > eventsMax || characters + waiting.characters > charactersMax;
-      if (size > 0 && full) break;
-      events += length;
-      characters += waiting.characters;
-      size += 1;
-    }
-    return this.#take(size, from);
-  }
-
-  /** Takes the requests that have waited too long, of one organization or of all. */
-  takeLate(organizationId?: string): Waiting[] {
-    const nowMs = performance.now();
-    const isLate = (waiting: Waiting) =>
-      nowMs - waiting.sinceMs >= waitMsMax &&
-      (organizationId === undefined || organizationOf(waiting) === organizationId);
-    const late = this.#waiting.filter(isLate);
-    this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting));
-    for (const { batch } of late) this.#events -= batch.events.length;
-    return late;
-  }
-
-  #take(size: number, from: number): Waiting[] {
-    const taken = this.#waiting.splice(from, size);
-    for (const { batch } of taken) this.#events -= batch.events.length;
-    return taken;
-  }
-}
-
-function organizationOf({ batch }: Waiting): string {
-  return batch.events[0]?.organization_id ?? '';
+function organizationOf({ events }: NewBatch): string {
+  return events[0]?.organization_id ?? '';
 }
 
 function hasEventsOf({ batch }: Waiting, organizationId: string | undefined): boolean {
