@@ -5,7 +5,7 @@ import {
   type Allowance,
   allow,
   conditionOf,
-  isFull,
+  isCrowded,
   type Load,
   nothingObserved,
   type Observed,
@@ -45,7 +45,6 @@ export class Lane {
   #bytes = 0;
   /** The size of the delivery that was queued last. */
   #lastBytes = 0;
-  #nextSinceMs = 0;
   #waiting: Waiting = 'none';
   /** When `noteManyWaiting` was last called. */
   #notedAtMs = Number.NEGATIVE_INFINITY;
@@ -97,33 +96,23 @@ export class Lane {
     return this.queued === 0 && this.occupied === 0 && this.#waiting === 'none';
   }
 
-  /** Returns when the next delivery started to wait for its turn, or infinity if there is none. */
-  get nextSinceMs(): number {
-    return this.queued > 0 ? this.#nextSinceMs : Number.POSITIVE_INFINITY;
-  }
-
   /** Returns what the webhook is allowed now, given the load of the node. */
   allowance(load: Load, nowMs: number): Allowance {
-    // While memory is full, a webhook that has started nothing for a second counts as stalled.
-    const isStuck = isFull(load) && nowMs - this.nextSinceMs > limits.slowMs;
-    const condition = conditionOf(this.observed, nowMs, isStuck);
-    return allow(condition, this.observed, this, load, this.pace.limit);
+    return allow(conditionOf(this.observed, nowMs), this.observed, this, load, this.pace.limit);
   }
 
-  push(delivery: LeasedDelivery, nowMs: number): void {
-    if (this.queued === 0) this.#nextSinceMs = nowMs;
+  push(delivery: LeasedDelivery): void {
     (delivery.attempts > 0 ? this.#retries : this.#fresh).push(delivery);
     this.#lastBytes = bytesOf(delivery);
     this.#bytes += this.#lastBytes;
   }
 
   /** Removes and returns the next delivery to attempt. */
-  shift(nowMs: number): LeasedDelivery | undefined {
+  shift(): LeasedDelivery | undefined {
     const [first, second] = this.#inTurn;
     const delivery = first.shift() ?? second.shift();
     if (delivery === undefined) return undefined;
     this.#isRetryTurn = !this.#isRetryTurn;
-    this.#nextSinceMs = nowMs;
     this.#bytes -= bytesOf(delivery);
     return delivery;
   }
@@ -205,55 +194,53 @@ class Pace {
   }
 }
 
-/** The state from which the room of a node is calculated. */
-export interface Occupancy {
-  /** The ID under which the node leases deliveries. */
-  node: number;
-  lanes: Iterable<Lane>;
-  load: Load;
-  nowMs: number;
-}
-
 /**
  * Returns how many deliveries a recording may hand to this node: at most a quarter of what is free, and none for a
  * webhook with many waiting in the database, because those come first.
  */
-export function roomToRecord(at: Occupancy): Room {
-  return roomOf(at, limits.laneQueuedNew, freeIn(at.load) / 4, ({ waiting, queued }, { inMemory }) =>
-    waiting === 'many' ? 0 : Math.floor(inMemory * limits.recordedFraction) - queued,
-  );
+export function roomToRecord(lanes: Iterable<Lane>, load: Load, nowMs: number): Omit<Room, 'node'> {
+  const ofLane = (lane: Lane) =>
+    lane.waiting === 'many'
+      ? 0
+      : Math.floor(lane.allowance(load, nowMs).inMemory * limits.recordedFraction) - lane.queued;
+  return roomOf(lanes, load, limits.laneQueuedNew, freeIn(load) / 4, ofLane);
 }
 
 /** Returns how many deliveries a claim may lease to this node. `fraction` scales the claim down. */
-export function roomToClaim(at: Occupancy, fraction: number): Room {
-  const free = freeIn(at.load);
+export function roomToClaim(
+  lanes: Iterable<Lane>,
+  load: Load,
+  nowMs: number,
+  fraction: number,
+): Omit<Room, 'node'> {
+  const free = freeIn(load);
   const claimable = free > limits.queuedReserve ? free - limits.queuedReserve : free / 4;
   const total = Math.min(limits.claimDeliveries, claimable) * fraction;
-  return roomOf(at, Math.max(1, limits.claimEach * fraction), total, (_, { toClaim }) =>
-    Math.ceil(toClaim * fraction),
-  );
+  const ofLane = (lane: Lane) => Math.ceil(lane.allowance(load, nowMs).toClaim * fraction);
+  return roomOf(lanes, load, Math.max(1, limits.claimEach * fraction), total, ofLane);
 }
 
 /** Returns how many more deliveries fit into memory, or 0 if the limit on their size is reached. */
 function freeIn({ queued, queuedBytes }: Load): number {
-  return queuedBytes >= limits.queuedBytes + limits.reservedBytes ? 0 : Math.max(0, limits.queued - queued);
+  return queuedBytes >= limits.queuedBytes ? 0 : Math.max(0, limits.queued - queued);
 }
 
 /** Returns the room for each webhook: what `ofLane` returns if it has a lane, and otherwise `each`. */
 function roomOf(
-  { node, lanes, load, nowMs }: Occupancy,
+  lanes: Iterable<Lane>,
+  load: Load,
   each: number,
   total: number,
-  ofLane: (lane: Lane, may: Allowance) => number,
-): Room {
-  const isCrowded = isFull(load) || load.unresponsiveBytes >= limits.unresponsiveBytes;
+  ofLane: (lane: Lane) => number,
+): Omit<Room, 'node'> {
+  const crowded = isCrowded(load);
   const webhooks = new Map<string, number>();
   for (const lane of lanes) {
     // Most lanes are idle. They need not be listed, because they get the same room as an unknown webhook, unless
     // memory is crowded.
-    if (lane.isIdle && !isCrowded) continue;
-    webhooks.set(lane.webhookId, Math.max(0, ofLane(lane, lane.allowance(load, nowMs))));
+    if (lane.isIdle && !crowded) continue;
+    webhooks.set(lane.webhookId, Math.max(0, ofLane(lane)));
   }
-  const eachMax = isCrowded ? limits.windowAtStart : each;
-  return { node, webhooks, each: Math.floor(Math.min(each, eachMax)), total: Math.floor(total) };
+  const eachMax = crowded ? limits.windowAtStart : each;
+  return { webhooks, each: Math.floor(Math.min(each, eachMax)), total: Math.floor(total) };
 }

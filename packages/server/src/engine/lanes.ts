@@ -1,6 +1,6 @@
 import type { LeasedDelivery, Matched, Room } from '../events/recording-store.js';
 import type { Claimed } from './claim-store.js';
-import { bytesOf, type Hold, Lane, type Occupancy, roomToClaim, roomToRecord } from './lane.js';
+import { bytesOf, type Hold, Lane, roomToClaim, roomToRecord } from './lane.js';
 import { limits } from './limits.js';
 import {
   type Condition,
@@ -9,7 +9,7 @@ import {
   ended,
   fitsInFlight,
   inFlightOf,
-  isFull,
+  isCrowded,
   isResponsive,
   type Load,
   started,
@@ -81,16 +81,12 @@ export class Lanes {
 
   /** Returns how many deliveries a recording may hand to this node. */
   roomToRecord(node: number): Room {
-    return roomToRecord(this.#occupancy(node));
+    return { node, ...roomToRecord(this.#lanes.values(), this.#load, this.#now()) };
   }
 
   /** Returns how many deliveries a claim may lease to this node. `fraction` scales the claim down. */
   roomToClaim(node: number, fraction: number): Room {
-    return roomToClaim(this.#occupancy(node), fraction);
-  }
-
-  #occupancy(node: number): Occupancy {
-    return { node, lanes: this.#lanes.values(), load: this.#load, nowMs: this.#now() };
+    return { node, ...roomToClaim(this.#lanes.values(), this.#load, this.#now(), fraction) };
   }
 
   /** Notes what a recording left in the database. Returns whether this node has room for any of it. */
@@ -131,16 +127,15 @@ export class Lanes {
 
   /** Queues deliveries. Returns those that do not fit, which must be given back. */
   add(deliveries: readonly LeasedDelivery[]): LeasedDelivery[] {
-    const nowMs = this.#now();
     const touched = new Set<Lane>();
     for (const delivery of deliveries) {
       const lane = this.#lane(delivery);
-      this.#change(lane, () => lane.push(delivery, nowMs));
+      this.#change(lane, () => lane.push(delivery));
       touched.add(lane);
     }
     for (const lane of touched) this.#offer(lane);
-    // While memory is full, a webhook that has started nothing for a second may keep less, so check every lane.
-    const checked = isFull(this.#load) ? this.#lanes.values() : touched;
+    // While memory is crowded, any webhook may have to give some back.
+    const checked = isCrowded(this.#load) ? this.#lanes.values() : touched;
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
@@ -194,7 +189,7 @@ export class Lanes {
   }
 
   #start(lane: Lane, condition: Condition, nowMs: number): Turn | undefined {
-    const delivery = this.#change(lane, () => lane.shift(nowMs));
+    const delivery = this.#change(lane, () => lane.shift());
     if (!delivery) return undefined;
     const turn = { lane, delivery, bytes: bytesOf(delivery), isUnhealthy: condition !== 'healthy' };
     this.#countInFlight(turn, 1);

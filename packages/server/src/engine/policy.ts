@@ -62,8 +62,8 @@ export interface Load {
   failing: number;
 }
 
-/** What a webhook has in a node's memory. */
-export interface Held {
+/** What a webhook contributes to the load of a node. */
+export interface LaneLoad {
   queued: number;
   /** The size of the queued deliveries. */
   bytes: number;
@@ -85,13 +85,9 @@ export interface Allowance {
   toClaim: number;
 }
 
-/**
- * Returns the condition of a webhook. `isStuck`: memory is full, and the webhook has queued deliveries but has started
- * none of them for a second. It then counts as stalled, too.
- */
-export function conditionOf(observed: Observed, nowMs: number, isStuck = false): Condition {
+/** Returns the condition of a webhook. */
+export function conditionOf(observed: Observed, nowMs: number): Condition {
   if (observed.failuresInARow >= limits.failingAfter) return 'failing';
-  if (isStuck) return 'stalled';
   if (observed.inFlight > 0 && nowMs - observed.silentSinceMs > limits.slowMs) return 'stalled';
   if (observed.successes === 0) return 'new';
   return observed.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
@@ -157,15 +153,29 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
 export function allow(
   condition: Condition,
   observed: Observed,
-  held: Held,
+  lane: LaneLoad,
   load: Load,
   rateLimit: number = Number.POSITIVE_INFINITY,
 ): Allowance {
-  const inMemory = Math.min(inMemoryOf(condition, observed, held, load), rateLimit * limits.pacedSeconds);
-  const room = inMemory - held.queued;
+  const responds = isResponsive(observed);
+  const [used, limit] = responds
+    ? [load.queuedBytes, limits.queuedBytes]
+    : [load.unresponsiveBytes, limits.unresponsiveBytes];
+  const others = used - lane.bytes;
+  const crowdedAt = limit * limits.crowdedFraction;
+  // With nothing in flight, a webhook gets at least one delivery, so that it makes progress.
+  const least = lane.occupied === 0 && others < crowdedAt ? 1 : 0;
+  const fits = (part: number) => Math.max(least, fitting((limit - others) * part, lane));
+  const countMax = countMaxOf(condition, lane, load);
+  const inMemory = Math.min(countMax, rateLimit * limits.pacedSeconds, fits(limits.laneFraction));
+  const room = inMemory - lane.queued;
   return {
     inMemory,
-    kept: keptOf(condition, observed, inMemory, load),
+    kept: Math.min(
+      responds ? Number.POSITIVE_INFINITY : countMax,
+      // More than it may take, so that nothing goes back and forth.
+      used < crowdedAt ? Number.POSITIVE_INFINITY : fits(limits.laneFraction * 2),
+    ),
     restMs: condition === 'failing' ? restMsOf(observed, load) : 0,
     toClaim: room >= inMemory * limits.claimRoomMin ? Math.max(0, room) : 0,
   };
@@ -204,87 +214,33 @@ export function fitsInFlight(
   ownBytes: number,
   load: Pick<Load, 'bytesInFlight' | 'unhealthyBytesInFlight'>,
 ): boolean {
-  if (!fitsInto(limits.inFlightBytes, load.bytesInFlight, bytes, ownBytes)) return false;
-  if (condition === 'healthy') return true;
-  return fitsInto(limits.unhealthyInFlightBytes, load.unhealthyBytesInFlight, bytes, ownBytes);
+  const fits = (limit: number, used: number) =>
+    ownBytes + bytes <= (limit - (used - ownBytes)) * limits.laneFraction ||
+    (ownBytes === 0 && used < limit * limits.firstFraction);
+  if (!fits(limits.inFlightBytes, load.bytesInFlight)) return false;
+  return condition === 'healthy' || fits(limits.unhealthyInFlightBytes, load.unhealthyBytesInFlight);
 }
 
-/**
- * Returns whether a delivery fits into a limit on the bytes in flight. Each part of the limit has a purpose:
- * - Up to `severalFraction`, a webhook may have several deliveries of any size in flight, within `laneFraction`.
- * - From there to `firstFraction`, only a webhook with nothing in flight may start a large delivery, so that every
- *   webhook makes progress.
- * - The rest is for small deliveries, which therefore never wait for large ones.
- */
-function fitsInto(limit: number, used: number, bytes: number, ownBytes: number): boolean {
-  if (ownBytes + bytes <= (limit - used) * limits.littleFraction) return true;
-  if (ownBytes === 0) return used < limit * limits.firstFraction;
-  return used + bytes <= limit * limits.severalFraction && ownBytes + bytes <= limit * limits.laneFraction;
-}
-
-/** Returns how many deliveries a webhook may have queued, before its rate limit is applied. */
-function inMemoryOf(condition: Condition, observed: Observed, held: Held, load: Load): number {
-  if (!isResponsive(observed)) return Math.min(queuedMaxOf(condition), unresponsiveInMemory(held, load));
-  if (condition !== 'stalled') return responsiveInMemory(held, load);
-  // A stalled webhook gets room only while the others use less than half of the memory.
-  const othersBytes = load.queuedBytes - held.bytes;
-  const share = (limits.queuedBytes / 2 - othersBytes) * limits.shareFraction;
-  return Math.min(queuedMaxOf(condition), fitting(share, held));
-}
-
-/** Returns the maximum number of queued deliveries for a webhook that is new, failing or stalled. */
-function queuedMaxOf(condition: Condition): number {
-  return condition === 'failing' ? limits.laneQueuedFailing : limits.laneQueuedNew;
-}
-
-/**
- * Returns how many queued deliveries a webhook may keep. While memory is free, giving some back is not worth a write.
- */
-function keptOf(condition: Condition, observed: Observed, inMemory: number, load: Load): number {
-  if (isResponsive(observed))
-    return condition === 'stalled' && isFull(load) ? inMemory : Number.POSITIVE_INFINITY;
-  return load.unresponsiveBytes > limits.unresponsiveBytes
-    ? inMemory
-    : Math.max(inMemory, queuedMaxOf(condition));
-}
-
-/** Returns whether responsive webhooks have filled the memory, except for what is reserved (`reservedBytes`). */
-export function isFull({ queuedBytes }: Load): boolean {
-  return queuedBytes >= limits.queuedBytes;
-}
-
-/** Returns how many deliveries a responsive webhook may have queued, unless it is stalled. */
-function responsiveInMemory(held: Held, load: Load): number {
-  const freeBytes = Math.max(0, limits.queuedBytes - load.queuedBytes);
-  // A webhook that already has its part keeps what it has, but gets no more.
-  if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
-  if (freeBytes === 0) {
-    // The webhook has nothing queued, so it gets a part of what is reserved for such webhooks.
-    const share = (limits.queuedBytes + limits.reservedBytes - load.queuedBytes) * limits.shareFraction;
-    return Math.min(limits.windowAtStart, fitting(share, held));
-  }
+/** Returns how many deliveries a webhook may have queued, whatever their size. */
+function countMaxOf(condition: Condition, lane: LaneLoad, load: Load): number {
+  if (condition === 'failing') return limits.laneQueuedFailing;
+  if (condition === 'new' || condition === 'stalled') return limits.laneQueuedNew;
   // Half of what the other webhooks leave free, so that some room always remains.
-  const others = load.queued - held.queued;
+  const others = load.queued - lane.queued;
   const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
   return Math.max(limits.queuedMin, Math.min(limits.laneQueued, half));
 }
 
-/**
- * Returns how many deliveries a webhook that is not responsive may have queued. However many such webhooks there are,
- * another one still gets some room, unless its payloads are large.
- */
-function unresponsiveInMemory(held: Held, load: Load): number {
-  const othersBytes = load.unresponsiveBytes - held.bytes;
-  const share = (limits.unresponsiveBytesMax - othersBytes) * limits.shareFraction;
-  const fits = fitting(Math.min(limits.laneUnresponsiveBytes, share), held);
-  if (othersBytes >= limits.unresponsiveBytes)
-    return Math.min(Math.max(held.queued, limits.windowAtStart), fits);
-  // With nothing in flight, a webhook gets at least one delivery, so that it makes progress.
-  return held.occupied === 0 ? Math.max(1, fits) : fits;
+/** Returns whether so many bytes are queued that deliveries are given back, and unknown webhooks get little. */
+export function isCrowded({ queuedBytes, unresponsiveBytes }: Load): boolean {
+  return (
+    queuedBytes >= limits.queuedBytes * limits.crowdedFraction ||
+    unresponsiveBytes >= limits.unresponsiveBytes * limits.crowdedFraction
+  );
 }
 
 /** Returns how many deliveries of the usual size fit into this many bytes. */
-function fitting(bytes: number, { usualBytes }: Held): number {
+function fitting(bytes: number, { usualBytes }: LaneLoad): number {
   return usualBytes === 0 ? limits.laneQueued : Math.max(0, Math.floor(bytes / usualBytes));
 }
 

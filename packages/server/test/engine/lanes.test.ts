@@ -207,9 +207,9 @@ test('large payloads of one webhook use no more than its part of the memory', ()
     for (let turn = 0; turn < 100; turn += 1) {
       if (rig.toRecord(webhook) > 0) rig.lanes.add([delivery(webhook, { payload })]);
     }
-    expect(rig.toClaim(webhook)).toBe(0);
+    expect(rig.toRecord(webhook)).toBe(0);
   }
-  // Two bytes for a character: 16 MB are 8 of them, and all four together stay below 64.
+  // Two bytes for a character: 20 MiB are 9 of them, and all four together stay below 64.
   expect(rig.lanes.queued).toBeLessThan(31);
 });
 
@@ -219,48 +219,46 @@ test('nothing new is accepted while memory is full, by count or by bytes', () =>
   rig.lanes.add(many(limits.queued, 'WHK-1'));
   expect(rig.lanes.roomToRecord(1).total).toBe(0);
   rig.lanes.clear();
-  rig.lanes.add(many(64, 'WHK-1', { payload: 'x'.repeat(1024 * 1024) }));
+  for (const one of many(64, 'WHK-1', { payload: 'x'.repeat(mib) })) rig.lanes.countSurplus(one, 1);
   expect(rig.lanes.roomToRecord(1).total).toBe(0);
 });
 
-test('while memory is full of large payloads, webhooks with nothing in memory get a little', () => {
+test('while memory is crowded with large payloads, webhooks with nothing in memory get a little', () => {
   const rig = new Rig();
   rig.prove(1, 'WHK-full', 'WHK-healthy');
-  rig.lanes.add(many(33, 'WHK-full', { payload: 'x'.repeat(mib) }));
+  const large = { payload: 'x'.repeat(mib) };
+  rig.lanes.add(many(8, 'WHK-full', large));
+  for (const one of many(25, 'WHK-other', large)) rig.lanes.countSurplus(one, 1);
   for (const webhook of ['WHK-healthy', 'WHK-unknown']) {
     expect(rig.toRecord(webhook)).toBeGreaterThan(0);
-    expect(rig.toClaim(webhook)).toBe(limits.windowAtStart);
+    expect(rig.toClaim(webhook)).toBeGreaterThanOrEqual(limits.windowAtStart);
   }
+  expect(rig.toClaim('WHK-unknown')).toBe(limits.windowAtStart);
   expect([rig.toRecord('WHK-full'), rig.toClaim('WHK-full')]).toEqual([0, 0]);
 });
 
-test('a webhook that stalls while memory is full gives its deliveries back, without waiting for a timeout', () => {
+test('webhooks that get more than fits into memory give the rest back, and nothing goes back and forth', () => {
   const rig = new Rig();
   const six = named(6, 'hanging');
-  rig.prove(8, ...six);
-  for (const webhook of six) rig.add(...many(200, webhook, { payload: 'x'.repeat(70_000) }));
-  expect(rig.queuedBytes).toBeGreaterThan(limits.queuedBytes);
-  expect(rig.add()).toEqual([]);
+  rig.prove(8, ...six, 'WHK-healthy');
+  const payload = 'x'.repeat(70_000);
+  const surplus = six.flatMap((webhook) => rig.add(...many(200, webhook, { payload })));
+  expect(surplus.length).toBeGreaterThan(0);
   rig.nowMs += limits.slowMs + 1;
-  expect(rig.add().length).toBeGreaterThan(0);
   expect(rig.queuedBytes).toBeLessThan(limits.queuedBytes);
-  // Nothing goes back and forth.
+  expect([rig.toRecord('WHK-healthy') > 50, rig.toClaim('WHK-healthy') > 50]).toEqual([true, true]);
   for (const webhook of six) {
-    const payload = 'x'.repeat(70_000);
     for (let claim = 0; claim < 5; claim += 1)
       expect(rig.add(...many(rig.toClaim(webhook), webhook, { payload }))).toEqual([]);
   }
 });
 
-test('a webhook that cannot start anything while memory is full gives its deliveries back', () => {
+test('webhooks that cannot start anything leave memory and requests to others', () => {
   const rig = new Rig();
   const hanging = named(60, 'hanging');
   for (const webhook of [...hanging, 'WHK-healthy']) rig.prove(4, webhook);
   rig.add(...hanging.flatMap((webhook) => many(8, webhook, { payload: 'x'.repeat(mib) })));
   expect(new Set(rig.inFlight.map(({ lane }) => lane)).size).toBeLessThan(60);
-  expect(rig.toRecord('WHK-healthy')).toBe(0);
-  rig.nowMs += limits.slowMs + 1;
-  rig.add();
   expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(0);
   expect(rig.add(delivery('WHK-healthy'))).toEqual([]);
   expect(rig.count('WHK-healthy')).toBe(1);
@@ -390,7 +388,7 @@ test('webhooks that do not respond use no more than their part of the memory, ho
     rig.add(...many(100, webhook, { payload: 'x'.repeat(4_000) })),
   );
   expect(surplus.length).toBeGreaterThan(0);
-  expect(rig.queuedBytes).toBeLessThanOrEqual(limits.unresponsiveBytesMax);
+  expect(rig.queuedBytes).toBeLessThanOrEqual(limits.unresponsiveBytes);
   expect(rig.toRecord('WHK-new-0')).toBe(0);
   expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(100);
 });

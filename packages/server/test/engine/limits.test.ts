@@ -24,23 +24,13 @@ const smallerFirst: [string, readonly (keyof typeof limits)[]][] = [
     'the less a webhook responds, the less of it is in memory',
     ['queuedMin', 'laneQueuedFailing', 'laneQueuedNew', 'laneQueued', 'queued'],
   ],
-  ['one webhook fills at most a part of the memory', ['laneBytes', 'queuedBytes']],
-  [
-    'webhooks that do not respond fill at most a part of the memory, and one of them a part of that',
-    ['laneUnresponsiveBytes', 'unresponsiveBytes', 'unresponsiveBytesMax', 'queuedBytes'],
-  ],
+  ['webhooks that do not respond fill at most a part of the memory', ['unresponsiveBytes', 'queuedBytes']],
   ['the reserve is a part of the memory', ['queuedReserve', 'queued']],
-  ['the reserve is a part of the memory, in bytes', ['reservedBytes', 'queuedBytes']],
   [
     'payloads in flight to webhooks that are not healthy leave a part',
     ['unhealthyInFlightBytes', 'inFlightBytes'],
   ],
-  [
-    'one webhook leaves bytes in flight to others, those with several to the first of others, and all to small ones',
-    ['littleFraction', 'laneFraction', 'severalFraction', 'firstFraction'],
-  ],
   ['what one claim brings fits into memory', ['claimEach', 'claimDeliveries', 'queued']],
-  ['what one claim brings fits into memory, in bytes', ['claimBytes', 'laneBytes']],
   [
     'a notification is followed up after those that it kept back, and before the poll',
     ['wakeMs', 'announcedMs', 'pollMs'],
@@ -63,8 +53,12 @@ test('even after a payload of the maximum size, there are bytes in flight left f
   const largest = 2 * 8 * 1024 * 1024;
   for (const limit of [limits.inFlightBytes, limits.unhealthyInFlightBytes]) {
     const free = limit * (1 - limits.firstFraction) - largest;
-    expect(free * limits.littleFraction).toBeGreaterThan(limits.windowAtStart * 3_000);
+    expect(free * limits.laneFraction).toBeGreaterThan(limits.windowAtStart * 3_000);
   }
+});
+
+test('what one claim brings fits into memory, in bytes', () => {
+  expect(limits.claimBytes).toBeLessThan(limits.queuedBytes * limits.laneFraction);
 });
 
 test('a lane that is full of recordings still claims retries', () => {

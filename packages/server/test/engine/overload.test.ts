@@ -216,7 +216,7 @@ test('a backlog of thousands on a webhook that hangs stays in the database, and 
 });
 
 test('an organization with many hanging webhooks cannot fill the memory and starve others', async () => {
-  setLimits({ queuedBytes: 2 * mib, laneBytes: mib / 2, unresponsiveBytes: mib / 2 });
+  setLimits({ queuedBytes: 2 * mib, unresponsiveBytes: mib / 2 });
   const hanging = await startReceiver({ onDelivery: hangs });
   const healthy = await newTenant(service);
   const { receiver } = await healthy.connect(200);
@@ -237,7 +237,7 @@ test('an organization with many hanging webhooks cannot fill the memory and star
 });
 
 test('webhooks that begin to hang delay no other organization, and keep few large payloads in flight', async () => {
-  setLimits({ queuedBytes: 2 * mib, reservedBytes: mib / 2, inFlightBytes: 3 * mib });
+  setLimits({ queuedBytes: 2.5 * mib, inFlightBytes: 3 * mib });
   const healthy = await newTenant(service);
   const { receiver } = await healthy.connect(200);
   const crowd = await newTenant(service);
