@@ -1,4 +1,4 @@
-import { Problem } from '../values/problem.js';
+import { Problem, unavailable } from '../values/problem.js';
 
 /**
  * The states of an organization that is moving to another cell, has moved to one, or is arriving from one. The schema
@@ -27,9 +27,7 @@ export function organizationElsewhere(cell: string): Problem {
 }
 
 export function organizationMoving(): Problem {
-  return new Problem(
-    'unavailable',
+  return unavailable(
     'The organization is being moved to another cell. This takes a few seconds. Nothing was changed. Try again.',
-    { headers: { 'Retry-After': '1' } },
   );
 }

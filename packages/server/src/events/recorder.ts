@@ -7,7 +7,7 @@ import {
   refusalOf,
 } from '../postgres/database-errors.js';
 import { Semaphore } from '../signals/semaphore.js';
-import { Problem } from '../values/problem.js';
+import { type Problem, unavailable } from '../values/problem.js';
 import {
   isKeyed,
   type NewBatch,
@@ -109,10 +109,8 @@ export class Recorder {
   /** Adds to the memory held, or throws a problem if that would exceed the limit. A single request always fits. */
   #hold(bytes: number): void {
     if (this.#heldBytes > 0 && this.#heldBytes + bytes > heldBytesMax) {
-      throw new Problem(
-        'unavailable',
+      throw unavailable(
         'Too many events are waiting to be recorded on this node. Nothing was recorded. Try again.',
-        { headers: { 'Retry-After': '1' } },
       );
     }
     this.#heldBytes += bytes;
@@ -244,10 +242,8 @@ function isRefused(error: unknown): boolean {
 }
 
 function tooManyHeld(): Problem {
-  return new Problem(
-    'unavailable',
+  return unavailable(
     'Too many requests are waiting for idempotency keys that other transactions hold. Nothing was recorded. Try again.',
-    { headers: { 'Retry-After': '1' } },
   );
 }
 

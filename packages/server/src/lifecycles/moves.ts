@@ -10,7 +10,7 @@ import type { Database, Queryable } from '../postgres/database.js';
 import { isCanceled, isLockTimeout, isUnreachable } from '../postgres/database-errors.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { idTimeMs } from '../values/identifier.js';
-import { Problem } from '../values/problem.js';
+import { type Problem, unavailable } from '../values/problem.js';
 import { type Lifecycle, possibleMoves } from './lifecycles.js';
 import {
   attributesOf,
@@ -200,9 +200,7 @@ export class Mover {
 }
 
 function deadlocked(): Problem {
-  return new Problem(
-    'unavailable',
+  return unavailable(
     'Other transactions keep locking the same resources in a different order. Nothing was changed. Try again.',
-    { headers: { 'Retry-After': '1' } },
   );
 }
