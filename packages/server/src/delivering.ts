@@ -4,6 +4,7 @@ import { DeliveryEngine } from './engine/engine.js';
 import { limits } from './engine/limits.js';
 import { WebhookChanges } from './engine/webhook-changes.js';
 import type { LeasedDelivery } from './events/recording-store.js';
+import { watchConnections, watchEngine } from './operations/gauges.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Outcome, Verdict } from './outcomes/outcome.js';
 import { Database, type DatabaseTarget } from './postgres/database.js';
@@ -152,50 +153,6 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await own.close();
     },
   };
-}
-
-function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory: WebhookDirectory): void {
-  metrics.watch(
-    'posthorn_deliveries_in_memory',
-    'Deliveries leased to this process',
-    () => ({ queued: engine.load.queued, in_flight: engine.load.inFlight }),
-    'state',
-  );
-  metrics.watch(
-    'posthorn_attempts_in_flight',
-    'Requests to receivers in flight, by the condition of the webhook',
-    () => engine.inFlightByCondition,
-    'condition',
-  );
-  metrics.watch(
-    'posthorn_undecryptable_webhooks',
-    'Webhooks whose deliveries wait because this process cannot decrypt their secret or headers',
-    () => directory.countSealed(),
-  );
-}
-
-/** Adds the metrics of the connection pools. The engine has its own pool, so that requests cannot slow it down. */
-function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
-  const read = (figure: (use: Database['use']) => number) => () =>
-    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));
-  metrics.watch(
-    'posthorn_database_connections_in_use',
-    'Database connections in use',
-    read(({ inUse }) => inUse),
-    'pool',
-  );
-  metrics.watch(
-    'posthorn_database_connections_max',
-    'Database connections that a pool can open',
-    read(({ max }) => max),
-    'pool',
-  );
-  metrics.watch(
-    'posthorn_database_connection_waits',
-    'Statements and transactions that are waiting for a connection',
-    read(({ waiting }) => waiting),
-    'pool',
-  );
 }
 
 /**

@@ -7,9 +7,9 @@ import { openDelivery } from './delivering.js';
 import { openEmbedded } from './embedded/embedded.js';
 import type { EventReads } from './events/event-store.js';
 import { Listeners, type ListenerUrls } from './listeners.js';
+import { watchAudit, watchReplica, watchStore } from './operations/gauges.js';
 import { Maintenance } from './operations/maintenance.js';
 import { Metrics } from './operations/metrics.js';
-import { watchStore } from './operations/store-metrics.js';
 import { openTracing } from './operations/tracing.js';
 import { Database, type DatabaseTarget } from './postgres/database.js';
 import { Reachability } from './postgres/reachability.js';
@@ -81,12 +81,7 @@ export async function startService(
     }
     const metrics = new Metrics(member);
     watchStore(metrics, database);
-    const eventReads = openEventReads(config, database, {
-      logger,
-      metrics,
-      closers,
-      processes: member?.processes,
-    });
+    const eventReads = openEventReads(config, database, { logger, metrics }, member, closers);
     const recorded = new Notifier();
     const stopping = new AbortController();
     const policy = createAddressPolicy(config.egressAllow);
@@ -104,17 +99,11 @@ export async function startService(
       }
     }
 
+    const parts = { config, database, tracer, policy, logger, metrics, recorded, now };
     const delivery = await openDelivery({
-      config,
-      database,
+      ...parts,
       target,
       reachability,
-      tracer,
-      policy,
-      logger,
-      metrics,
-      recorded,
-      now,
       alone: config.databaseUrl === undefined && member === undefined,
     });
     closers.push(() => delivery.stop());
@@ -124,17 +113,10 @@ export async function startService(
       await startup.whenReady(() => rotateSecrets(database, delivery.secrets, logger));
 
     const listeners = new Listeners({
-      config,
-      database,
+      ...parts,
       catalogue,
       logo,
-      tracer,
-      policy,
-      logger,
-      metrics,
       delivery,
-      recorded,
-      now,
       isReady: startup.isReady,
       hasStarted: startup.hasStarted,
       stopping: stopping.signal,
@@ -204,41 +186,23 @@ function refusePooler({ directDatabaseUrl, roles }: Config, database: Database):
 }
 
 /** Returns how events are read: from the database, or from a replica if there is one and it is up to date. */
-function openEventReads(config: Config, primary: Database, parts: ReplicaParts): EventReads {
-  const { logger, metrics, closers, processes } = parts;
-  const { readDatabaseUrl: connectionString } = config;
+function openEventReads(
+  { readDatabaseUrl: connectionString }: Config,
+  primary: Database,
+  { logger, metrics }: { logger: Logger; metrics: Metrics },
+  member: Membership | undefined,
+  closers: Closers,
+): EventReads {
   if (connectionString === undefined) return (work) => work(primary);
   const reader = new ReadReplica({
     primary,
     logger,
     onRead: metrics.countEventReads(),
-    replica: new Database({ connectionString }, requestConnections(processes ?? 1)),
+    replica: new Database({ connectionString }, requestConnections(member?.processes ?? 1)),
   });
   closers.push(() => reader.stop());
-  metrics.watch('posthorn_read_replica_used', 'Whether this process reads events from the replica', () =>
-    Number(reader.isUsed),
-  );
+  watchReplica(metrics, reader);
   return (work) => reader.read(work);
-}
-
-interface ReplicaParts {
-  logger: Logger;
-  metrics: Metrics;
-  closers: Closers;
-  processes: number | undefined;
-}
-
-function watchAudit(metrics: Metrics, audit: AuditWatch): void {
-  metrics.watch(
-    'posthorn_audit_chains_broken',
-    'Organizations whose audit log was altered, as last verified by this process',
-    () => audit.figures.broken,
-  );
-  metrics.watch(
-    'posthorn_audit_chains_verified',
-    'Audit logs that this process has verified since it started. It verifies one per minute',
-    () => audit.figures.verified,
-  );
 }
 
 async function closeAll(closers: Closers): Promise<void> {

@@ -12,17 +12,16 @@ import {
   summaryLines,
   type View,
 } from '@posthorn/demo';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { CommandFailure, shellWord, UsageError } from 'posthorn';
 import { startService } from '../service.js';
-import { type Config, settings } from '../settings/config.js';
+import { type Config, settings, unknownSettings } from '../settings/config.js';
 import { platformToken } from '../settings/keys.js';
-import { unknownSettings } from '../settings/unknown-settings.js';
 import { createAddressPolicy } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from './demo-data.js';
-import { useHeapSparingly } from './heap.js';
 import type { OperatorContext } from './operator.js';
+import { loggerTo, useHeapSparingly } from './service-process.js';
 
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;
@@ -52,7 +51,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
   };
   if (terminal.isInteractive) terminal.line('Starting…');
   try {
-    const logger = createLogger(config, log);
+    const logger = loggerTo(log, config);
     const summary = await runOnService(config, logger, { perSecond, forMs, stop: stop.signal, onStart });
     close();
     if (options.json) terminal.line(JSON.stringify(summary));
@@ -170,18 +169,6 @@ class LogKeeper {
     process.stderr.write(this.#held.join(''));
     this.#held = [];
   }
-}
-
-function createLogger(config: Config, log: LogKeeper): Logger {
-  return pino(
-    {
-      level: config.logLevel,
-      base: null,
-      formatters: { level: (label: string) => ({ level: label }) },
-      timestamp: pino.stdTimeFunctions.isoTime,
-    },
-    log,
-  );
 }
 
 function rateOf(text: string): number {

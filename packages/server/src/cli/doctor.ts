@@ -11,29 +11,26 @@ import {
   readDatabaseFacts,
   readSealedSecret,
 } from '../postgres/database-checks.js';
-import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
 import { compareSchema } from '../postgres/migrate.js';
 import { locksOf } from '../postgres/partitions.js';
 import { connectionsOf, requestConnections } from '../processes/membership.js';
-import type { Config } from '../settings/config.js';
+import { type Config, unknownSettings } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
-import { unknownSettings } from '../settings/unknown-settings.js';
 import { createAddressPolicy } from '../values/address.js';
 import { countSecretsWithout } from '../webhooks/secret-store.js';
-import { connectAdvice } from './connect-advice.js';
 import {
   checkDirectory,
+  checkOtherDatabases,
   checkPort,
   type Finding,
   fine,
   problem,
   restoreKey,
-  slow,
+  unusable,
   warning,
   webhooksText,
 } from './finding.js';
 import type { OperatorCommand } from './operator.js';
-import { checkOtherDatabases } from './other-databases.js';
 
 const clockMsMax = 1_000;
 
@@ -109,11 +106,7 @@ async function* database(config: Config): AsyncGenerator<Finding> {
   try {
     yield* aboutDatabase(pool, config, embedded !== undefined);
   } catch (error) {
-    if (isTooSlow(error)) yield slow('database');
-    else if (isUnreachable(error) || isConnectFailure(error)) {
-      const remedy = connectAdvice(error, 'DATABASE_URL') ?? 'Start PostgreSQL, or correct DATABASE_URL.';
-      yield problem('database', `cannot connect: ${reasonOf(error as Error)}`, remedy);
-    } else throw error;
+    yield unusable('database', 'DATABASE_URL', error);
   } finally {
     await pool.close();
     await embedded?.close();

@@ -1,14 +1,16 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
+import { Database } from '../postgres/database.js';
+import { readDatabaseIdentity } from '../postgres/database-checks.js';
+import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
+import type { Config } from '../settings/config.js';
 import { needsDirectory } from '../settings/keys.js';
+import { connectAdvice, tooSlow } from './with-database.js';
 
 /** What to do about webhooks whose secrets no key decrypts. */
 export const restoreKey =
   'Restore the missing key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
-
-/** What happened to a statement that took too long. */
-export const tooSlow = 'did not respond in time: it is busy, or another session holds a lock';
 
 export function webhooksText(count: number): string {
   return `${count} ${count === 1 ? 'webhook' : 'webhooks'}`;
@@ -35,9 +37,13 @@ export function problem(check: string, detail: string, remedy: string): Finding 
   return { check, state: 'problem', detail, remedy };
 }
 
-/** Reports that a statement of a check took too long. */
-export function slow(check: string): Finding {
-  return problem(check, tooSlow, 'Wait until it is less busy, or end the session that holds the lock.');
+/** Reports why the database of a setting cannot be used. Throws any other error again. */
+export function unusable(check: string, setting: string, error: unknown): Finding {
+  if (isTooSlow(error))
+    return problem(check, tooSlow, 'Wait until it is less busy, or end the session that holds the lock.');
+  if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
+  const remedy = connectAdvice(error, setting) ?? `Start PostgreSQL, or correct ${setting}.`;
+  return problem(check, `cannot connect: ${reasonOf(error as Error)}`, remedy);
 }
 
 /** Checks that a service can listen on an address, or that Posthorn listens there already. */
@@ -115,5 +121,41 @@ async function isWritableDirectory(path: string): Promise<boolean> {
     return (await stat(path)).isDirectory();
   } catch {
     return false;
+  }
+}
+
+/** Checks the databases of POSTHORN_DIRECT_DATABASE_URL and POSTHORN_READ_DATABASE_URL, if they are set. */
+export async function* checkOtherDatabases(primary: Database, config: Config): AsyncGenerator<Finding> {
+  const { directDatabaseUrl: direct, readDatabaseUrl: read } = config;
+  if (direct !== undefined)
+    yield await check('direct database', 'POSTHORN_DIRECT_DATABASE_URL', direct, async (database) => {
+      const [given, own] = [await readDatabaseIdentity(database), await readDatabaseIdentity(primary)];
+      return given.started_at === own.started_at && given.database === own.database
+        ? undefined
+        : 'not the database of DATABASE_URL';
+    });
+  if (read !== undefined)
+    yield await check('read database', 'POSTHORN_READ_DATABASE_URL', read, async (database) =>
+      (await readDatabaseIdentity(database)).is_standby ? undefined : 'not a streaming replica',
+    );
+}
+
+/** Connects to a database. `fault` returns what is wrong with it. */
+async function check(
+  name: string,
+  setting: string,
+  connectionString: string,
+  fault: (database: Database) => Promise<string | undefined>,
+): Promise<Finding> {
+  const database = new Database({ connectionString }, 1);
+  try {
+    const found = await fault(database);
+    return found === undefined
+      ? fine(name, `${setting} is correct`)
+      : problem(name, found, `Correct ${setting}.`);
+  } catch (error) {
+    return unusable(name, setting, error);
+  } finally {
+    await database.close();
   }
 }

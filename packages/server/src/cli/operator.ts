@@ -14,8 +14,7 @@ import { IncompatibleDatabase, MigrationFailed } from '../postgres/migrate.js';
 import { ProcessesFailed } from '../processes/membership.js';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../settings/config.js';
 import { DataDirectoryUnusable } from '../settings/keys.js';
-import { connectAdvice } from './connect-advice.js';
-import { tooSlow } from './finding.js';
+import { connectAdvice, tooSlow } from './with-database.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {

@@ -15,10 +15,8 @@ import { databaseUrlForm } from '../settings/setting-values.js';
 import { identifierPattern } from '../values/identifier.js';
 import { SecretBox } from '../values/secret-box.js';
 import { reencryptHeaders } from '../webhooks/webhook-headers.js';
-import { connectAdvice } from './connect-advice.js';
-import { tooSlow } from './finding.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
-import { withDatabase } from './with-database.js';
+import { connectAdvice, tooSlow, withDatabase } from './with-database.js';
 
 /** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';

@@ -1,18 +1,19 @@
 import type { Logger } from 'pino';
+import { CommandFailure } from 'posthorn';
 import { retireNodes } from '../cells/node-store.js';
 import { consoleLinks } from '../console/console.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
 import { Database, type DatabaseTarget } from '../postgres/database.js';
 import { readDatabaseFacts } from '../postgres/database-checks.js';
 import { migrate } from '../postgres/migrate.js';
+import { Member } from '../processes/member.js';
 import { connectionsOf, type ProcessesFailed } from '../processes/membership.js';
-import type { SharedUrls } from '../processes/messages.js';
+import type { Figures, SharedUrls, Start } from '../processes/messages.js';
 import { Supervisor, supervisorNumber } from '../processes/supervisor.js';
-import type { Config } from '../settings/config.js';
-import { unknownSettings } from '../settings/unknown-settings.js';
-import { createLogger } from './log.js';
-import type { OperatorContext } from './operator.js';
-import { welcome } from './welcome.js';
+import { startService } from '../service.js';
+import { type Config, unknownSettings } from '../settings/config.js';
+import { failureOf, type OperatorContext } from './operator.js';
+import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
 
 /** Runs several processes under a supervisor until a signal ends them. */
 export async function serveProcesses({ config, env, terminal }: OperatorContext): Promise<void> {
@@ -23,13 +24,16 @@ export async function serveProcesses({ config, env, terminal }: OperatorContext)
   let restart = () => {
     isRestartWanted = true;
   };
-  const stopped = stopSignal(logger, terminal.isInteractive, () => restart());
+  let isStopping = false;
+  const stopped = stopSignal(
+    logger,
+    () => {
+      isStopping = true;
+    },
+    terminal.isInteractive ? undefined : () => restart(),
+  );
   const embedded = config.databaseUrl === undefined ? await openOwnDatabase(config.dataDir) : undefined;
   const supervisor = new Supervisor({ processes, logger, target: embedded?.connection });
-  let isStopping = false;
-  void stopped.then(() => {
-    isStopping = true;
-  });
   const greet = async ({ publicUrl, platformUrl }: SharedUrls) => {
     if (isStopping) return;
     const consoleLink = publicUrl === undefined ? undefined : consoleLinks(config, publicUrl);
@@ -93,19 +97,41 @@ async function warnOfConnections(database: Database, processes: number, logger: 
     );
 }
 
-/**
- * Resolves on the first signal to stop. SIGHUP restarts the processes, unless the service runs in a terminal: then it
- * means that the terminal was closed.
- */
-function stopSignal(logger: Logger, isInteractive: boolean, onRestart: () => void): Promise<NodeJS.Signals> {
-  return new Promise((stop) => {
-    for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      process.on(name, () => {
-        const restarts = name === 'SIGHUP' && !isInteractive;
-        logger.info({ signal: name }, restarts ? 'restarting the processes one by one' : 'stopping');
-        if (restarts) onRestart();
-        else stop(name);
-      });
-    }
-  });
+/** Longer than the engine takes to drain, and shorter than the time after which the supervisor kills this process. */
+export const drainMsMax = 9_400;
+
+/** Runs one of several processes, under a supervisor. */
+export async function serveAsProcess({ config, env, terminal }: OperatorContext): Promise<void> {
+  const member = new Member();
+  const start = await member.start;
+  const logger = createLogger(config, terminal, start.process);
+  const service = await startService(configOf(config, start), logger, Date.now, env, {
+    ...start,
+    collectMetrics: () => member.collectMetrics(),
+  }).catch((error) => fail(member, error));
+  useHeapSparingly();
+  const { registry } = service.metrics;
+  member.ready(service, async () => (await registry.getMetricsAsJSON()) as Figures);
+  const end = await Promise.race([member.stop, service.refused]);
+  if (end instanceof Error) return fail(member, end);
+  logger.info('stopping');
+  if (end.gently) await service.withdraw();
+  setTimeout(() => process.exit(0), drainMsMax).unref();
+  await service.stop();
+  logger.info('stopped');
+  process.exit(0);
+}
+
+/** Ends this process. The supervisor reports why, unless it is a bug, which this process reports itself. */
+async function fail(member: Member, error: unknown): Promise<never> {
+  const failure = failureOf(error);
+  if (!(failure instanceof CommandFailure)) throw error;
+  await member.failed(failure.message);
+  process.exit(failure.exitCode);
+}
+
+/** Returns the settings of one process. Only the first does maintenance, because the others would repeat it. */
+function configOf(config: Config, { process }: Start): Config {
+  if (process === 1) return config;
+  return { ...config, roles: new Set([...config.roles].filter((role) => role !== 'maintenance')) };
 }

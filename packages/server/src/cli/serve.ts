@@ -1,10 +1,7 @@
 import cluster from 'node:cluster';
-import type { Logger } from 'pino';
-import { unknownSettings } from '../settings/unknown-settings.js';
-import { useHeapSparingly } from './heap.js';
-import { createLogger } from './log.js';
+import { unknownSettings } from '../settings/config.js';
 import type { OperatorCommand } from './operator.js';
-import { welcome } from './welcome.js';
+import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
 
 const drainMsMax = 9_900;
 /** A start that takes longer waits for the database, or for another node to migrate it. */
@@ -30,13 +27,21 @@ export const serve: OperatorCommand = {
   run: async (context) => {
     const { config, env, terminal } = context;
     terminal.endsWithItsReader = false;
-    if (cluster.isWorker) return (await import('./serve-process.js')).serveAsProcess(context);
+    if (cluster.isWorker) return (await import('./serve-processes.js')).serveAsProcess(context);
     if (config.processes !== undefined) return (await import('./serve-processes.js')).serveProcesses(context);
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
     // The embedded database has to start before it can be stopped.
     let mayExit = config.databaseUrl !== undefined;
-    const stopped = stopSignal(logger, () => mayExit);
+    const stopped = stopSignal(logger, () => {
+      // No hanging request keeps the process alive. Unfinished deliveries are attempted after the restart.
+      setTimeout(() => process.exit(0), drainMsMax).unref();
+      setTimeout(() => {
+        if (!mayExit) return;
+        logger.info('stopped before startup was complete');
+        process.exit(0);
+      }, startMsMax).unref();
+    });
     // Imported here because only this command needs it. Without it, the others start in 0.15 s instead of 0.45 s.
     const { startService } = await import('../service.js');
     const service = await startService(config, logger, Date.now, env);
@@ -52,25 +57,3 @@ export const serve: OperatorCommand = {
     if (end === 'SIGHUP') terminal.hangUp();
   },
 };
-
-/**
- * Resolves on the first stop signal. From then on, no hanging request keeps the process alive for longer than
- * `drainMsMax`, and no start for longer than `startMsMax` if there is nothing to stop yet. Unfinished deliveries are
- * attempted after the restart. SIGHUP means that the terminal was closed, which also stops the embedded database.
- */
-function stopSignal(logger: Logger, mayExit: () => boolean): Promise<NodeJS.Signals> {
-  return new Promise((stop) => {
-    for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      process.on(name, () => {
-        logger.info({ signal: name }, 'stopping');
-        setTimeout(() => process.exit(0), drainMsMax).unref();
-        setTimeout(() => {
-          if (!mayExit()) return;
-          logger.info('stopped before startup was complete');
-          process.exit(0);
-        }, startMsMax).unref();
-        stop(name);
-      });
-    }
-  });
-}

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
+import { distance } from 'fastest-levenshtein';
 import { dayMs } from '../values/duration.js';
 import { parseSecretKeys } from './keys.js';
 import {
   cidrs,
-  databaseUrlForm,
+  databaseUrl,
   durationWithin,
   hexColor,
   host,
   origin,
   origins,
-  postgresUrl,
+  path,
   processCount,
   wholeNumber,
 } from './setting-values.js';
@@ -19,11 +20,11 @@ export type Role = (typeof roles)[number];
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-interface Setting<T> {
+interface Setting<T, Fallback = string | undefined> {
   env: string;
-  /** Used if the variable is not set; undefined if there is no default. */
-  fallback: string | undefined;
-  /** Describes the default if it is not a fixed text. */
+  /** Used if the variable is not set, if there is a default. */
+  fallback?: Fallback;
+  /** Describes what happens without a value if that is neither the default nor `none`. */
   fallbackNote?: string;
   accepts: string;
   description: string;
@@ -36,46 +37,37 @@ interface Setting<T> {
   repair?: (text: string) => string | undefined;
 }
 
-const setting = <T>(definition: Setting<T>): Setting<T> => definition;
+const setting = <T, const Fallback extends string | undefined = undefined>(
+  definition: Setting<T, Fallback>,
+): Setting<T, Fallback> => definition;
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
   databaseUrl: setting({
     env: 'DATABASE_URL',
-    fallback: undefined,
-    fallbackNote: 'none',
-    accepts: databaseUrlForm,
+    ...databaseUrl,
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
-    secret: true,
-    parse: postgresUrl,
   }),
   directDatabaseUrl: setting({
     env: 'POSTHORN_DIRECT_DATABASE_URL',
-    fallback: undefined,
     fallbackNote: 'the same as `DATABASE_URL`',
-    accepts: databaseUrlForm,
+    ...databaseUrl,
     description:
       'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the `delivery` role opens one connection to it, to listen for notifications.',
-    secret: true,
-    parse: postgresUrl,
   }),
   readDatabaseUrl: setting({
     env: 'POSTHORN_READ_DATABASE_URL',
-    fallback: undefined,
-    fallbackNote: 'none',
-    accepts: databaseUrlForm,
+    ...databaseUrl,
     description:
       'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
-    secret: true,
-    parse: postgresUrl,
   }),
   dataDir: setting({
     env: 'POSTHORN_DATA_DIR',
     fallback: '.posthorn',
     accepts: 'a directory path',
     description: 'Directory for the embedded database and the generated keys.',
-    parse: (text) => (text.includes('\0') ? undefined : text),
+    parse: path,
   }),
   host: setting({
     env: 'POSTHORN_HOST',
@@ -108,7 +100,6 @@ export const settings = {
   }),
   platformToken: setting({
     env: 'POSTHORN_PLATFORM_TOKEN',
-    fallback: undefined,
     fallbackNote: 'generated in the data directory',
     accepts: '16 to 256 printable ASCII characters without spaces',
     description: 'Bearer token for the platform listener.',
@@ -117,7 +108,6 @@ export const settings = {
   }),
   secretKeys: setting({
     env: 'POSTHORN_SECRET_KEY',
-    fallback: undefined,
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
@@ -176,7 +166,6 @@ export const settings = {
   }),
   processes: setting({
     env: 'POSTHORN_PROCESSES',
-    fallback: undefined,
     fallbackNote: 'one, without a supervisor',
     accepts: 'auto, or a whole number from 1 to 64',
     description:
@@ -202,11 +191,9 @@ export const settings = {
   }),
   catalogueFile: setting({
     env: 'POSTHORN_CATALOGUE',
-    fallback: undefined,
-    fallbackNote: 'none',
     accepts: 'a readable JSON file: an array of {type, description, schema, sample}',
     description: 'JSON file with your own event types: an array of `{type, description, schema, sample}`.',
-    parse: (text) => (text.includes('\0') ? undefined : text),
+    parse: path,
   }),
   eventRetentionMs: setting({
     env: 'POSTHORN_EVENT_RETENTION',
@@ -227,7 +214,6 @@ export const settings = {
   }),
   publicOrigin: setting({
     env: 'POSTHORN_PUBLIC_URL',
-    fallback: undefined,
     fallbackNote: 'the address of the public listener',
     accepts: 'an http or https URL without a path, such as https://hooks.example.com',
     description:
@@ -244,32 +230,24 @@ export const settings = {
   }),
   portalName: setting({
     env: 'POSTHORN_PORTAL_NAME',
-    fallback: undefined,
-    fallbackNote: 'none',
     accepts: '1 to 60 characters without control characters',
     description: 'The name of your platform, shown in the portal.',
     parse: (text) => (/^[^\p{Cc}\p{Cs}\u2028\u2029]{1,60}$/u.test(text) ? text : undefined),
   }),
   portalLogoFile: setting({
     env: 'POSTHORN_PORTAL_LOGO',
-    fallback: undefined,
-    fallbackNote: 'none',
     accepts: 'a readable SVG or PNG file of at most 64 KiB',
     description: "File with your platform's logo, shown in the portal: SVG or PNG, at most 64 KiB.",
-    parse: (text) => (text.includes('\0') ? undefined : text),
+    parse: path,
   }),
   portalAccent: setting({
     env: 'POSTHORN_PORTAL_ACCENT',
-    fallback: undefined,
-    fallbackNote: 'none',
     accepts: 'a CSS hex color such as #0a7d55',
     description: 'The accent color of the portal.',
     parse: hexColor,
   }),
   cell: setting({
     env: 'POSTHORN_CELL',
-    fallback: undefined,
-    fallbackNote: 'none',
     accepts: '1 to 16 lowercase letters and digits',
     description:
       'The name of this cell, if you run several. Tokens created in this cell contain this name. All nodes that share a database must use the same name.',
@@ -286,23 +264,14 @@ export const settings = {
 
 type Settings = typeof settings;
 export type SettingName = keyof Settings;
-type Value<S> = S extends Setting<infer T> ? T : never;
-type Optional =
-  | 'databaseUrl'
-  | 'directDatabaseUrl'
-  | 'readDatabaseUrl'
-  | 'platformToken'
-  | 'secretKeys'
-  | 'catalogueFile'
-  | 'processes'
-  | 'publicOrigin'
-  | 'portalName'
-  | 'portalLogoFile'
-  | 'portalAccent'
-  | 'cell';
 
-export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[K]> } & {
-  [K in Optional]: Value<Settings[K]> | undefined;
+/** The value of each setting. It can be undefined if the setting has no default. */
+export type Config = {
+  [K in SettingName]: Settings[K] extends Setting<infer T, infer Fallback>
+    ? Fallback extends undefined
+      ? T | undefined
+      : T
+    : never;
 };
 
 /** Reports settings that are not valid, one line for each. */
@@ -341,6 +310,25 @@ function faultLine(definition: Setting<unknown>, text: string): string {
   const line = `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
   const repair = definition.repair?.(text);
   return repair === undefined ? line : `${line} ${repair}`;
+}
+
+/** Variables of clients and of single commands. They are not settings, but must not be reported as typos. */
+const otherVariables: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN', 'POSTHORN_TARGET_SECRET_KEY'];
+
+/** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
+export function unknownSettings(env: Record<string, string | undefined>): string[] {
+  const known = Object.values(settings).map((setting): string => setting.env);
+  return Object.keys(env)
+    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...otherVariables].includes(name))
+    .sort()
+    .map((name) => `Ignoring ${name}: there is no such setting. Did you mean ${nearestOf(known, name)}?`);
+}
+
+function nearestOf(known: readonly string[], name: string): string {
+  const core = (text: string) => text.slice(0, 200).toUpperCase().replace('POSTHORN_', '');
+  return known.reduce((nearest, candidate) =>
+    distance(core(candidate), core(name)) < distance(core(nearest), core(name)) ? candidate : nearest,
+  );
 }
 
 /** The version in package.json. */

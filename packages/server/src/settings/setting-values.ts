@@ -6,6 +6,8 @@ import { parseDurationMs } from '../values/duration.js';
 // These functions parse the values of settings. Each returns undefined if a value is not valid.
 export const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
 
+export const path = (text: string) => (text.includes('\0') ? undefined : text);
+
 export function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
@@ -48,10 +50,6 @@ export function hexColor(text: string): string | undefined {
   return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
 }
 
-export function postgresUrl(text: string): string | undefined {
-  return isDatabaseUrl(text) ? text : undefined;
-}
-
 /** This many processes open up to 80 connections. PostgreSQL accepts 100 by default. */
 const autoProcessesMax = 8;
 
@@ -64,3 +62,9 @@ export function processCount(text: string): number | undefined {
 export const databaseUrlForm =
   'a URL such as postgres://user:password@host:5432/database with one host. Special characters must be ' +
   'percent-encoded (such as %2F for / in the password), and certificate files must exist';
+
+export const databaseUrl = {
+  accepts: databaseUrlForm,
+  secret: true,
+  parse: (text: string) => (isDatabaseUrl(text) ? text : undefined),
+};

@@ -13,8 +13,7 @@ import {
 } from '../../src/cells/node-store.js';
 import { NodeLease } from '../../src/engine/lease.js';
 import { type LeasedDelivery, recordBatch } from '../../src/events/recording-store.js';
-import { readStoreFigures } from '../../src/operations/figure-store.js';
-import { readOverview } from '../../src/operations/overview-store.js';
+import { readOverview, readStoreFigures } from '../../src/operations/overview-store.js';
 import type { Database, Queryable, Statement } from '../../src/postgres/database.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { drainMsMax } from '../../src/cli/serve-process.js';
+import { drainMsMax } from '../../src/cli/serve-processes.js';
 import { limits, limitTable } from '../../src/engine/limits.js';
 import { stopMsMax } from '../../src/processes/supervisor.js';
 

@@ -6,7 +6,7 @@ import { bringForward } from '../../src/deliveries/history-store.js';
 import { limits } from '../../src/engine/limits.js';
 import { WebhookChanges } from '../../src/engine/webhook-changes.js';
 import { holdDeliveries, releaseDeliveries } from '../../src/moving/draining-store.js';
-import { readStoreFigures } from '../../src/operations/figure-store.js';
+import { readStoreFigures } from '../../src/operations/overview-store.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { WebhookDirectory } from '../../src/webhooks/directory.js';

@@ -1,7 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { type Config, ConfigError, readConfig, settings } from '../../src/settings/config.js';
-import { unknownSettings } from '../../src/settings/unknown-settings.js';
+import {
+  type Config,
+  ConfigError,
+  readConfig,
+  settings,
+  unknownSettings,
+} from '../../src/settings/config.js';
 
 type Key = keyof typeof settings;
 

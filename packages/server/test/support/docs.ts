@@ -62,7 +62,7 @@ export function withSection(page: string, name: string, text: string): string {
 function settingsTable(): string {
   const rows = Object.values(settings).map(({ env, fallback, fallbackNote, description }) => [
     `\`${env}\``,
-    fallbackNote ?? `\`${fallback}\``,
+    fallbackNote ?? (fallback === undefined ? 'none' : `\`${fallback}\``),
     description.replaceAll('](docs/', ']('),
   ]);
   return table(['Setting', 'Default', 'Meaning'], rows);

@@ -1,8 +1,11 @@
+import type { AuditWatch } from '../audit/audit-watch.js';
+import type { DeliveryEngine } from '../engine/engine.js';
 import { readHorizonMs } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
-import { readStoreFigures, type StoreFigures } from './figure-store.js';
+import type { WebhookDirectory } from '../webhooks/directory.js';
 import type { Metrics } from './metrics.js';
+import { readStoreFigures, type StoreFigures } from './overview-store.js';
 
 /** Adds the metrics that are read from the database. A scrape reads it twice for all metrics together. */
 export function watchStore(metrics: Metrics, database: Database): void {
@@ -50,7 +53,7 @@ export function watchStore(metrics: Metrics, database: Database): void {
   metrics.watch(
     'posthorn_partitions',
     'Partitions of a table',
-    byTable(({ count }) => count),
+    byTable(({ partitions }) => partitions),
     'table',
   );
   metrics.watch(
@@ -63,5 +66,69 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'posthorn_event_horizon_age_seconds',
     'How far ascending reads lag behind because of the oldest recording transaction',
     async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
+  );
+}
+
+/** Adds whether events are read from the replica. */
+export function watchReplica(metrics: Metrics, reader: { isUsed: boolean }): void {
+  metrics.watch('posthorn_read_replica_used', 'Whether this process reads events from the replica', () =>
+    Number(reader.isUsed),
+  );
+}
+
+export function watchAudit(metrics: Metrics, audit: AuditWatch): void {
+  metrics.watch(
+    'posthorn_audit_chains_broken',
+    'Organizations whose audit log was altered, as last verified by this process',
+    () => audit.figures.broken,
+  );
+  metrics.watch(
+    'posthorn_audit_chains_verified',
+    'Audit logs that this process has verified since it started. It verifies one per minute',
+    () => audit.figures.verified,
+  );
+}
+
+export function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory: WebhookDirectory): void {
+  metrics.watch(
+    'posthorn_deliveries_in_memory',
+    'Deliveries leased to this process',
+    () => ({ queued: engine.load.queued, in_flight: engine.load.inFlight }),
+    'state',
+  );
+  metrics.watch(
+    'posthorn_attempts_in_flight',
+    'Requests to receivers in flight, by the condition of the webhook',
+    () => engine.inFlightByCondition,
+    'condition',
+  );
+  metrics.watch(
+    'posthorn_undecryptable_webhooks',
+    'Webhooks whose deliveries wait because this process cannot decrypt their secret or headers',
+    () => directory.countSealed(),
+  );
+}
+
+/** Adds the metrics of the connection pools. The engine has its own pool, so that requests cannot slow it down. */
+export function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
+  const read = (figure: (use: Database['use']) => number) => () =>
+    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));
+  metrics.watch(
+    'posthorn_database_connections_in_use',
+    'Database connections in use',
+    read(({ inUse }) => inUse),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connections_max',
+    'Database connections that a pool can open',
+    read(({ max }) => max),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connection_waits',
+    'Statements and transactions that are waiting for a connection',
+    read(({ waiting }) => waiting),
+    'pool',
   );
 }
