@@ -113,7 +113,7 @@ describe('the chart', () => {
     const before = checksums();
     expect(checksums()).toEqual(before);
     expect(checksums('--set=secret.POSTHORN_PLATFORM_TOKEN=other')).not.toEqual(before);
-    expect(checksums('--set=files.catalogue=[]')).not.toEqual(before);
+    expect(checksums(`--set-file=files.catalogue=${join(root, 'tsconfig.json')}`)).not.toEqual(before);
   });
 
   it('mounts the files of its values, and tells every node where they are', () => {

@@ -5,10 +5,13 @@ import { createServer } from 'node:http';
 /**
  * Takes a service that has just started to its first delivered event, as a new user would: waits until it is ready,
  * creates a token, starts a receiver on this machine, creates a webhook, records an event, and checks the signature of
- * what arrives. Throws if anything differs from what the docs say.
+ * what arrives. `platformToken` can be a function, which is called once the service is ready. Throws if anything differs
+ * from what the docs say.
  */
-export async function deliverFirstEvent({ publicUrl, platformUrl, platformToken, patienceMs = 60_000 }) {
+export async function deliverFirstEvent({ publicUrl, platformUrl, patienceMs = 60_000, ...given }) {
   await untilReady(publicUrl, Date.now() + patienceMs);
+  const platformToken =
+    typeof given.platformToken === 'function' ? given.platformToken() : given.platformToken;
   const secret = 'a-secret-for-the-first-event';
   const received = [];
   const receiver = createServer((request, response) => {
