@@ -1,23 +1,22 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { requirePlatformToken } from './access/auth.js';
-import { type PortalOptions, portalSessionRoute } from './access/portal-sessions.js';
 import type { GuessLimit } from './access/rate-limits.js';
-import { tokenRoutes } from './access/token-routes.js';
+import { type TokenContext, tokenRoutes } from './access/token-routes.js';
 import type { EventChecker } from './events/new-event.js';
 import type { Recorder } from './events/recorder.js';
-import { platformEventRoutes, type RecordTracer } from './events/recording-routes.js';
+import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
 import { lifecycleTags } from './lifecycles/lifecycle-operations.js';
 import { lifecycleRoutes } from './lifecycles/lifecycle-routes.js';
 import type { MoverOptions } from './lifecycles/moves.js';
 import type { Metrics } from './operations/metrics.js';
 import { metricsRoute } from './operations/monitoring.js';
 import { platformGuides } from './reference/guides.js';
-import { installOpenApi } from './reference/openapi.js';
+import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';
 import type { Cidr } from './values/address.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
-import { ProblemSchema } from './web/problem-schema.js';
+import { addRoutes } from './web/route.js';
 
 export interface PlatformApiOptions {
   logger: FastifyBaseLogger;
@@ -29,7 +28,7 @@ export interface PlatformApiOptions {
   check: EventChecker;
   tracer: RecordTracer | undefined;
   lifecycles: MoverOptions;
-  portal: PortalOptions;
+  portal: TokenContext;
   /** The address of the public API. */
   publicUrl: string;
   metrics: Metrics;
@@ -54,8 +53,22 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
         : undefined,
   });
   requirePlatformToken(app, options.token, options.guesses);
-  await installOpenApi(app, {
-    title: 'Posthorn platform API',
+  const recording = recordingRoute(options);
+  const routes = [
+    ...healthRoutes(options.isReady),
+    ...lifecycleRoutes(options.lifecycles),
+    ...tokenRoutes(options.portal),
+    metricsRoute(options.metrics),
+  ];
+  addRoutes(app, routes);
+  // This route has its own Fastify scope, because only this route accepts NDJSON.
+  await app.register(async (scope) => {
+    prepareRecording(scope);
+    addRoutes(scope, [recording]);
+  });
+  const title = 'Posthorn platform API';
+  const about: DocumentInfo = {
+    title,
     version: options.version,
     description:
       'Record events, and manage resources whose status changes are recorded as events. This API is for ' +
@@ -79,15 +92,8 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
       },
       { name: 'Resources', tags: lifecycleTags },
     ],
-    problemSchema: ProblemSchema,
-  });
-  healthRoutes(app, options.isReady);
-  // This route has its own Fastify scope, because only this route accepts NDJSON.
-  await app.register(async (scope) => platformEventRoutes(scope, options));
-  lifecycleRoutes(app, options.lifecycles);
-  tokenRoutes(app, options.portal);
-  portalSessionRoute(app, options.portal);
-  metricsRoute(app, options.metrics);
-  referenceRoutes(app);
+  };
+  serveApiDocument(app, about, [recording, ...routes]);
+  referenceRoutes(app, title);
   return app;
 }

@@ -1,44 +1,36 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { bearerText, installAuth, type TokenDirectory } from './access/auth.js';
 import { installIdempotency } from './access/idempotency.js';
-import { tokenRoute } from './access/own-token-routes.js';
 import { type GuessLimit, RateLimiter, type RateLimits } from './access/rate-limits.js';
 import { limitReads, readLimits } from './access/read-slots.js';
-import { auditChainRoutes } from './audit/chain-routes.js';
-import { auditLogRoutes } from './audit/log-routes.js';
+import { ownTokenRoute } from './access/token-routes.js';
+import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { eventTypeRoutes } from './catalogue/event-type-routes.js';
 import { type ConsoleOptions, consoleRoutes } from './console/console.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
-import { deliveryListRoutes } from './deliveries/list-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
 import { earliestReadableMs } from './events/event.js';
 import { eventRoutes } from './events/event-routes.js';
 import type { EventReads } from './events/event-store.js';
-import { eventTailRoute } from './events/tail-routes.js';
+import { tailRoute } from './events/tail-routes.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Database } from './postgres/database.js';
 import { type DeliveryRules, publicGuides } from './reference/guides.js';
-import { installOpenApi } from './reference/openapi.js';
+import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';
 import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
 import type { Notifier } from './signals/notifier.js';
-import { statsRoute } from './stats/stats-routes.js';
-import { webhookStatsRoute } from './stats/webhook-stats-routes.js';
+import { statsRoutes } from './stats/stats-routes.js';
 import type { AddressPolicy, Cidr } from './values/address.js';
 import { durationText } from './values/duration.js';
 import type { SecretBox } from './values/secret-box.js';
-import type { Tag } from './web/api-document.js';
 import { limitConnections } from './web/connections.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
-import { ProblemSchema } from './web/problem-schema.js';
+import { addRoutes, type Tag } from './web/route.js';
 import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
-import { webhookListRoute } from './webhooks/list-routes.js';
 import type { DeliveryControl } from './webhooks/probes.js';
-import { webhookSecretRoute } from './webhooks/secret-routes.js';
-import { webhookTestRoute } from './webhooks/test-routes.js';
-import { webhookVerifyRoute } from './webhooks/verify-routes.js';
 import { webhookRoutes } from './webhooks/webhook-routes.js';
 
 export interface PublicApiOptions {
@@ -131,8 +123,40 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   const unsent = new UnsentBytes();
   limitUnsentBytes(app, unsent);
   installIdempotency(app, database, options.secrets);
-  await installOpenApi(app, {
-    title: 'Posthorn API',
+  const routes = [
+    ...healthRoutes(options.isReady),
+    ...eventRoutes({ database, earliestMs, eventReads }),
+    tailRoute({
+      eventReads,
+      database,
+      now,
+      earliestMs,
+      recorded: options.recorded,
+      stopping: options.stopping,
+      isStillAllowed: (request) => tokens.allows(bearerText(request)),
+      readsMax: limits.tails,
+      unsent,
+    }),
+    ...eventTypeRoutes(catalogue),
+    ...webhookRoutes({
+      database,
+      catalogue,
+      control,
+      now,
+      webhooksMax,
+      policy: options.policy,
+      secrets: options.secrets,
+    }),
+    ...deliveryRoutes({ database, earliestMs, userAgent: `Posthorn/${options.version}` }),
+    ...replayRoutes({ database, catalogue, earliestMs }),
+    ...auditRoutes(database, now),
+    ownTokenRoute(),
+    ...statsRoutes(database, now),
+  ];
+  addRoutes(app, routes);
+  const title = 'Posthorn API';
+  const about: DocumentInfo = {
+    title,
     version: options.version,
     description:
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
@@ -144,44 +168,9 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
     serverUrl: options.serverUrl,
     webhooks: () => webhooksSection(catalogue),
-    problemSchema: ProblemSchema,
-  });
-  healthRoutes(app, options.isReady);
-  eventRoutes(app, database, earliestMs, eventReads);
-  eventTailRoute(app, {
-    eventReads,
-    database,
-    now,
-    earliestMs,
-    recorded: options.recorded,
-    stopping: options.stopping,
-    isStillAllowed: (request) => tokens.allows(bearerText(request)),
-    readsMax: limits.tails,
-    unsent,
-  });
-  eventTypeRoutes(app, catalogue);
-  webhookListRoute(app, database, webhooksMax);
-  webhookRoutes(app, {
-    database,
-    catalogue,
-    control,
-    now,
-    webhooksMax,
-    policy: options.policy,
-    secrets: options.secrets,
-  });
-  webhookVerifyRoute(app, { database, control, now });
-  webhookSecretRoute(app, { database, control, now, secrets: options.secrets });
-  webhookTestRoute(app, { database, catalogue, control, now });
-  webhookStatsRoute(app, database, now);
-  deliveryListRoutes(app, database, earliestMs);
-  deliveryRoutes(app, { database, earliestMs, userAgent: `Posthorn/${options.version}` });
-  replayRoutes(app, { database, catalogue, earliestMs });
-  auditLogRoutes(app, database, now);
-  auditChainRoutes(app, database, now);
-  tokenRoute(app);
-  statsRoute(app, database, now);
-  referenceRoutes(app);
+  };
+  serveApiDocument(app, about, routes);
+  referenceRoutes(app, title);
   consoleRoutes(app, options.console);
   return app;
 }

@@ -205,8 +205,8 @@ describe('the packages', () => {
 const mayNameTypes =
   /^(webhooks\/webhook|lifecycles\/lifecycles|cli\/demo-data|deliveries\/replay-store)\.ts$/;
 
-/** What the reference shows for a field: `examples: ['a.b']`, or the second argument of a describing function. */
-const example = /(?:examples: |', )\[+'[^\]]*'\]+/g;
+/** What the reference shows for a field: `examples: ['a.b']`, or the last argument of a describing function. */
+const example = /examples: \[+'[^\]]*'\]+|(?<=['`],\s+)'[^'\n]*'(?=,?\s*\))/g;
 
 const sql =
   /\b(select\s[^;'"`]*?\sfrom\s+\w|insert\s+into\s+\w|update\s+[\w.]+(\s+\w+)?\s+set\s|delete\s+from\s+\w|(create|alter|drop)\s+(table|index|function|schema)\b)/i;

@@ -1,12 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { AuditOrigin } from '../audit/audit.js';
 import { refuseElsewhere } from '../cells/elsewhere.js';
 import type { Database } from '../postgres/database.js';
-import { bindingOf, encodeCursor } from '../values/cursor.js';
+import { pageOf } from '../postgres/keyset.js';
 import { parseDurationMs } from '../values/duration.js';
-import { Problem } from '../values/problem.js';
-import { cursorFaults, cursorParameter, limitParameter, PageMeta, positionOf } from '../web/paging.js';
+import { type InputFault, Problem } from '../values/problem.js';
+import { list, pageBody, pageSchema } from '../web/lists.js';
+import { type Arrived, type Route, route } from '../web/route.js';
+import { text } from '../web/schemas.js';
 import { createToken, revokeToken } from './audited-tokens.js';
 import {
   defaultLifetimeMs,
@@ -14,190 +16,193 @@ import {
   lifetimeMsMax,
   newToken,
   newTokenText,
+  scopes,
+  sessionLifetimeMs,
+  sessionLifetimeMsMax,
   type Token,
   tokenHash,
 } from './token.js';
-import { expiresCheck, TokenRequest } from './token-requests.js';
-import { TokenFields } from './token-schema.js';
+import {
+  IssuedToken,
+  ListedToken,
+  OwnToken,
+  PortalSession,
+  SessionRequest,
+  TokenRequest,
+} from './token-schemas.js';
 import { listTokenPage } from './token-store.js';
 
-const { created_at: _, portal: __, ...issuedFields } = TokenFields;
+/** Returns `GET /v1/token`, which describes the request's token. */
+export function ownTokenRoute(): Route {
+  return route({
+    method: 'GET',
+    path: '/v1/token',
+    operationId: 'getToken',
+    tag: 'Token',
+    summary: 'Get token details',
+    description:
+      'Returns the organization, scopes and expiry of the token that you send. The token itself is not returned.',
+    scopes: [],
+    withoutDatabase: true,
+    returns: { 200: OwnToken },
+    handler: async ({ token }, reply) => {
+      const { id, organization_id, workspace_id, scopes, actor, created_at, expires_at, portal } = token;
+      reply.header('Cache-Control', 'no-store');
+      return { data: { id, organization_id, workspace_id, scopes, actor, created_at, expires_at, portal } };
+    },
+  });
+}
 
-const IssuedTokenSchema = Type.Object(
-  {
-    ...issuedFields,
-    token: Type.String({
-      description: 'The token. It is not shown again: only its hash is stored.',
-      examples: ['pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
+export interface TokenContext {
+  database: Database;
+  now: () => number;
+  /** The name of this cell, if it has one. Tokens contain it. */
+  cell: string | undefined;
+  /** Returns the link to the console that signs in with this token. */
+  consoleLink: (token: string) => string;
+}
+
+/** Returns the routes that create, list and revoke access tokens of the public API, and create portal sessions. */
+export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext): readonly Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/platform/tokens',
+      operationId: 'createToken',
+      tag: 'Tokens',
+      summary: 'Create an access token',
+      description:
+        'Creates a token for the public API. Only this response contains the token. Writes the audit log entry ' +
+        '`token.created`.',
+      body: TokenRequest,
+      input: (arrived, faults) => readLifetime(arrived, faults, lifetimeMsMax, '36500d') ?? defaultLifetimeMs,
+      returns: { 201: IssuedToken },
+      handler: async (request, reply) => {
+        const asked = new Set(request.body.scopes ?? defaultScopes);
+        const { text, token } = await issue(request, request.body, {
+          scopes: [...asked],
+          lifetimeMs: request.input,
+          portal: false,
+        });
+        const { id, organization_id, workspace_id, scopes: granted, actor, expires_at } = token;
+        reply.header('Cache-Control', 'no-store');
+        return {
+          data: { id, token: text, organization_id, workspace_id, scopes: granted, actor, expires_at },
+        };
+      },
     }),
-  },
-  { title: 'IssuedToken' },
-);
-
-const optionalTime = (description: string) =>
-  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description, examples: [null] });
-
-const ListedTokenSchema = Type.Object(
-  {
-    ...TokenFields,
-    revoked_at: optionalTime('Time when the token was revoked. Null if it is not revoked.'),
-    last_used_at: optionalTime(
-      'Time when the token was last used, accurate to within 10 seconds. Null if it was never used.',
-    ),
-  },
-  { title: 'ListedToken' },
-);
-
-const ListQuery = Type.Object(
-  {
-    organization_id: Type.String({
-      minLength: 1,
-      description: 'Organization ID. Return only tokens of this organization.',
-      examples: ['ORG-demo'],
+    route({
+      method: 'GET',
+      path: '/platform/tokens',
+      operationId: 'listTokens',
+      tag: 'Tokens',
+      summary: 'List access tokens',
+      description:
+        'Returns the tokens of an organization, newest first, including expired and revoked ones. Portal sessions ' +
+        'are also tokens. They are deleted one day after they expire.',
+      ...list({
+        name: 'tokens',
+        filters: {
+          organization_id: Type.String({
+            minLength: 1,
+            description: 'Organization ID. Return only tokens of this organization.',
+            examples: ['ORG-demo'],
+          }),
+        },
+        limit: 100,
+      }),
+      returns: { 200: pageSchema(ListedToken) },
+      handler: async ({ query: { organization_id }, input }) => {
+        await refuseElsewhere(database, organization_id);
+        const rows = await listTokenPage(database, organization_id, input.after?.id, input.limit + 1);
+        return pageBody(pageOf(rows, input.limit), input, listedBody);
+      },
     }),
-    cursor: cursorParameter,
-    limit: limitParameter(100),
-  },
-  { additionalProperties: false },
-);
-type ListQuery = Static<typeof ListQuery>;
+    route({
+      method: 'DELETE',
+      path: '/platform/tokens/{id}',
+      operationId: 'revokeToken',
+      tag: 'Tokens',
+      summary: 'Revoke an access token',
+      description:
+        'Every node rejects the token within 2 seconds. Returns 404 if the token is already revoked. Writes the audit ' +
+        'log entry `token.revoked`.',
+      params: Type.Object({ id: text('Token ID.', 'TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R') }),
+      returns: { 204: Type.Null({ description: 'The token is revoked.' }) },
+      handler: async (request) => {
+        const at = new Date(now());
+        const revoked = await revokeToken(database, request.params.id, at, originOf(request));
+        if (!revoked?.isRevokedNow)
+          throw new Problem('not_found', 'The token does not exist, or it is already revoked.');
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/platform/portal-sessions',
+      operationId: 'createPortalSession',
+      tag: 'Tokens',
+      summary: 'Create a portal session',
+      description:
+        'Returns a link that opens the console for one organization or workspace. The session has all scopes or, ' +
+        'with `read_only`, all scopes except `webhooks:write`. It is an access token: to end it early, revoke it ' +
+        'like any other token. Writes the audit log entry `portal_session.created`.',
+      body: SessionRequest,
+      input: (arrived, faults) =>
+        readLifetime(arrived, faults, sessionLifetimeMsMax, '24h') ?? sessionLifetimeMs,
+      returns: { 201: PortalSession },
+      handler: async (request, reply) => {
+        const { read_only } = request.body;
+        const { text, token } = await issue(request, request.body, {
+          scopes: scopes.filter((scope) => !read_only || scope !== 'webhooks:write'),
+          lifetimeMs: request.input,
+          portal: true,
+        });
+        reply.header('Cache-Control', 'no-store');
+        return { data: { url: consoleLink(text), token: text, expires_at: token.expires_at } };
+      },
+    }),
+  ];
+
+  async function issue(
+    request: FastifyRequest,
+    { organization_id, workspace_id = null, actor }: Owner,
+    granted: Pick<Parameters<typeof newToken>[0], 'scopes' | 'lifetimeMs' | 'portal'>,
+  ): Promise<{ text: string; token: Token }> {
+    const text = newTokenText(cell);
+    const token = newToken({ organization_id, workspace_id, actor, ...granted }, now());
+    await createToken(database, token, tokenHash(text), originOf(request));
+    return { text, token };
+  }
+}
+
+type Owner = Pick<Static<typeof TokenRequest>, 'organization_id' | 'workspace_id' | 'actor'>;
+
+/** Reads `expires`: a duration of at least a millisecond and at most `msMax`. */
+function readLifetime(
+  { body: { expires } }: Arrived,
+  faults: InputFault[],
+  msMax: number,
+  maxText: string,
+): number | undefined {
+  if (typeof expires !== 'string') return undefined;
+  const ms = parseDurationMs(expires);
+  if (ms !== undefined && ms > 0 && ms <= msMax) return ms;
+  const detail = `must be a duration such as 30m or 12h, at most ${maxText}`;
+  faults.push({ pointer: '/expires', code: 'invalid_duration', detail });
+  return undefined;
+}
 
 /** The actor for all requests with the platform token, because the platform listener has no users. */
 const platformActor = { type: 'platform', id: 'platform' };
 
 /** Returns the origin that the audit log records for a token that a request creates or revokes. */
-export function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
+function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
   return { actor: platformActor, request_id: id, source_address: sourceAddress };
-}
-
-export interface TokenRouteOptions {
-  database: Database;
-  now: () => number;
-  /** The name of this cell, if it has one. Tokens contain it. */
-  cell: string | undefined;
-}
-
-/** Adds the routes that create, list and revoke access tokens of the public API. */
-export function tokenRoutes(app: FastifyInstance, { database, now, cell }: TokenRouteOptions): void {
-  creationRoute(app, { database, now, cell });
-  listRoute(app, database);
-  revocationRoute(app, database, now);
-}
-
-function creationRoute(app: FastifyInstance, { database, now, cell }: TokenRouteOptions): void {
-  app.post<{ Body: Static<typeof TokenRequest> }>(
-    '/platform/tokens',
-    {
-      config: { check: expiresCheck(lifetimeMsMax, '36500d') },
-      schema: {
-        operationId: 'createToken',
-        tags: ['Tokens'],
-        summary: 'Create an access token',
-        description:
-          'Creates a token for the public API. Only this response contains the token. Writes the audit log entry ' +
-          '`token.created`.',
-        body: TokenRequest,
-        response: { 201: Type.Object({ data: IssuedTokenSchema }) },
-      },
-    },
-    async (request, reply) => {
-      const { organization_id, workspace_id = null, actor, expires } = request.body;
-      const text = newTokenText(cell);
-      const token = newToken(
-        {
-          organization_id,
-          workspace_id,
-          actor,
-          portal: false,
-          scopes: [...new Set(request.body.scopes ?? defaultScopes)],
-          lifetimeMs: expires === undefined ? defaultLifetimeMs : (parseDurationMs(expires) ?? 0),
-        },
-        now(),
-      );
-      await createToken(database, token, tokenHash(text), originOf(request));
-      const { id, scopes, actor: named, expires_at } = token;
-      reply.status(201).header('Cache-Control', 'no-store');
-      return {
-        data: { id, token: text, organization_id, workspace_id, scopes, actor: named, expires_at },
-      };
-    },
-  );
-}
-
-function listRoute(app: FastifyInstance, database: Database): void {
-  const bindingFor = ({ organization_id }: ListQuery) => bindingOf('tokens', { organization_id });
-  app.get<{ Querystring: ListQuery }>(
-    '/platform/tokens',
-    {
-      config: {
-        check: ({ query }) => cursorFaults((query as ListQuery).cursor, () => bindingFor(query as ListQuery)),
-      },
-      schema: {
-        operationId: 'listTokens',
-        tags: ['Tokens'],
-        summary: 'List access tokens',
-        description:
-          'Returns the tokens of an organization, newest first, including expired and revoked ones. Portal sessions ' +
-          'are also tokens. They are deleted one day after they expire.',
-        querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(ListedTokenSchema), meta: PageMeta }) },
-      },
-    },
-    async ({ query }) => {
-      await refuseElsewhere(database, query.organization_id);
-      const binding = bindingFor(query);
-      const limit = query.limit ?? 100;
-      const after = positionOf(query.cursor, binding)?.id;
-      const rows = await listTokenPage(database, query.organization_id, after, limit + 1);
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
-      return { data: page.map(listedBody), meta: { cursor, has_more: rows.length > limit } };
-    },
-  );
 }
 
 function listedBody(token: Token) {
   const { id, organization_id, workspace_id, scopes, actor, ...rest } = token;
   const { created_at, expires_at, revoked_at, last_used_at, portal } = rest;
-  return {
-    id,
-    organization_id,
-    workspace_id,
-    scopes,
-    actor,
-    created_at,
-    expires_at,
-    revoked_at,
-    last_used_at,
-    portal,
-  };
-}
-
-function revocationRoute(app: FastifyInstance, database: Database, now: () => number): void {
-  app.delete<{ Params: { id: string } }>(
-    '/platform/tokens/:id',
-    {
-      schema: {
-        operationId: 'revokeToken',
-        tags: ['Tokens'],
-        summary: 'Revoke an access token',
-        description:
-          'Every node rejects the token within 2 seconds. Returns 404 if the token is already revoked. Writes the audit ' +
-          'log entry `token.revoked`.',
-        params: Type.Object({
-          id: Type.String({ description: 'Token ID.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
-        }),
-        response: { 204: Type.Null({ description: 'The token is revoked.' }) },
-      },
-    },
-    async (request, reply) => {
-      const at = new Date(now());
-      const revoked = await revokeToken(database, request.params.id, at, originOf(request));
-      if (!revoked?.isRevokedNow) {
-        throw new Problem('not_found', 'The token does not exist, or it is already revoked.');
-      }
-      return reply.status(204).send();
-    },
-  );
+  const times = { created_at, expires_at, revoked_at, last_used_at };
+  return { id, organization_id, workspace_id, scopes, actor, ...times, portal };
 }

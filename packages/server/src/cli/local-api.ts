@@ -3,19 +3,20 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { Token } from '../access/token.js';
 import { auditEntryJson, earliestAuditMs } from '../audit/audit.js';
+import { auditRoutes } from '../audit/audit-routes.js';
 import { type AuditFilter, readNewestAudit } from '../audit/audit-store.js';
-import { auditLogRoutes } from '../audit/log-routes.js';
 import { loadCatalogue } from '../catalogue/catalogue-file.js';
 import { eventTypeRoutes } from '../catalogue/event-type-routes.js';
 import { earliestReadableMs } from '../events/event.js';
 import { eventRoutes } from '../events/event-routes.js';
 import type { EventReads } from '../events/event-store.js';
-import { eventTailRoute } from '../events/tail-routes.js';
+import { tailRoute } from '../events/tail-routes.js';
 import type { Database } from '../postgres/database.js';
 import type { Config } from '../settings/config.js';
 import { Notifier } from '../signals/notifier.js';
 import { Problem } from '../values/problem.js';
 import { createListener } from '../web/listener.js';
+import { addRoutes } from '../web/route.js';
 import { UnsentBytes } from '../web/unsent-bytes.js';
 import { requireHere } from './elsewhere.js';
 import { openDatabase } from './with-database.js';
@@ -90,9 +91,7 @@ async function createReadRoutes(
   const catalogue = await loadCatalogue(config.catalogueFile);
   const earliestMs = () => earliestReadableMs(Date.now(), config.eventRetentionMs);
   const eventReads: EventReads = (work) => work(database);
-  eventTypeRoutes(app, catalogue);
-  eventRoutes(app, database, earliestMs, eventReads);
-  eventTailRoute(app, {
+  const tail = tailRoute({
     database,
     earliestMs,
     now: Date.now,
@@ -103,7 +102,12 @@ async function createReadRoutes(
     readsMax: 1,
     unsent: new UnsentBytes(),
   });
-  auditLogRoutes(app, database, Date.now);
+  addRoutes(app, [
+    ...eventTypeRoutes(catalogue),
+    ...eventRoutes({ database, earliestMs, eventReads }),
+    tail,
+    ...auditRoutes(database, Date.now),
+  ]);
   return app;
 }
 

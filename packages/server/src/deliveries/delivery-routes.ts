@@ -1,156 +1,238 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type from 'typebox';
-import { storeWithWrite } from '../access/idempotency.js';
+import type { FastifyRequest } from 'fastify';
 import { changesBetween } from '../audit/audit.js';
-import { auditedWrite, writeAudit } from '../audit/audit-store.js';
+import { readEvent } from '../events/event-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
+import { pageOf } from '../postgres/keyset.js';
 import { idTimeMs } from '../values/identifier.js';
 import { Problem } from '../values/problem.js';
+import { type ListRequest, list, pageBody } from '../web/lists.js';
+import { type Route, route } from '../web/route.js';
+import { eventParams, filter, ownOrganization } from '../web/schemas.js';
 import type { Webhook } from '../webhooks/webhook.js';
-import { webhookEntry } from '../webhooks/webhook-audit.js';
-import { findWebhook } from '../webhooks/webhook-lookup.js';
-import { NoBody } from '../webhooks/webhook-schemas.js';
-import { attemptLog, deliveryBody } from './delivery-body.js';
+import { NoBody, webhookParams } from '../webhooks/webhook-schemas.js';
+import { findWebhook, writeWebhook } from '../webhooks/webhook-writes.js';
+import { attemptLog, deliveryBody, sentRequest } from './delivery-body.js';
 import {
-  DeliveryDetailSchema,
-  type DeliveryParams,
+  DeliveryDetail,
+  DeliveryList,
+  deliveryFilters,
   deliveryParams,
-  WaitingDeliverySchema,
+  WaitingDelivery,
 } from './delivery-schemas.js';
-import {
-  bringForward,
-  type DeliveryKey,
-  queueRedelivery,
-  readDelivery,
-  type StoredDelivery,
-} from './history-store.js';
-import { sentRequest } from './sent-request.js';
+import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from './history-store.js';
+import { type DeliveryFilter, type DeliveryPage, listDeliveries, listEventDeliveries } from './list-store.js';
 
-export interface DeliveryRoutesOptions {
+export interface DeliveryContext {
   database: Database;
-  /** The `User-Agent` of deliveries. */
-  userAgent: string;
   /** Returns the earliest time from which events can still be read. */
   earliestMs: () => number;
+  /** The `User-Agent` of deliveries. */
+  userAgent: string;
 }
 
-/** Adds the routes that get and redeliver one delivery. */
-export function deliveryRoutes(
-  app: FastifyInstance,
-  { database, userAgent, earliestMs }: DeliveryRoutesOptions,
-): void {
-  app.get<{ Params: DeliveryParams }>(
-    '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
-    {
-      config: { scopes: ['webhooks:read'] },
-      schema: {
-        operationId: 'getDelivery',
-        tags: ['Deliveries'],
-        summary: 'Get a delivery',
-        description:
-          'Returns one delivery with all its attempts and its request. A failed attempt shows what happened ' +
-          '(`error_detail`) and what to do about it (`remedy`).',
-        params: deliveryParams,
-        response: { 200: Type.Object({ data: DeliveryDetailSchema }) },
-      },
-    },
-    async (request) => {
-      const { webhook, delivery } = await findDelivery(request);
-      const sent = await sentRequest(database, request, {
-        webhook,
-        delivery,
-        userAgent,
-        earliestMs: earliestMs(),
-      });
-      const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
-      const webhookIsActive = webhook.status === 'active';
-      const attempt_log = attemptLog(delivery, { url: webhook.url, webhookIsActive, bodyBytes });
-      return { data: { ...deliveryBody(delivery, webhookIsActive), attempt_log, request: sent } };
-    },
-  );
+const shortPages =
+  'If only a few deliveries out of many match the filters, a page can be short or empty even though `has_more` is ' +
+  'true. In that case, `meta.searched_to` shows how far back the search went. To continue, request the next ' +
+  'page with `meta.cursor`.';
 
-  app.post<{ Params: DeliveryParams }>(
-    '/v1/webhooks/:webhook_id/deliveries/:delivery_id/redeliver',
-    {
-      config: {
-        scopes: ['webhooks:write', 'events:read'],
-        idempotent: true,
-        sends: ['Location'],
-        bodyIsOptional: true,
-        refusals: ['webhook_not_active'],
+export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryContext): readonly Route[] {
+  const tag = 'Deliveries';
+  const path = '/v1/webhooks/{webhook_id}';
+  const name = 'deliveries';
+  const limit = 25;
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/deliveries',
+      operationId: 'listAllDeliveries',
+      tag,
+      summary: 'List deliveries to all webhooks',
+      description:
+        'Returns the deliveries to all webhooks that the token can see, newest first. Deliveries without an attempt ' +
+        'and those to deleted webhooks are not included. ' +
+        shortPages,
+      scopes: ['webhooks:read'],
+      ...list({
+        name,
+        filters: {
+          organization_id: ownOrganization,
+          workspace_id: filter('Return only deliveries to webhooks in this workspace.', 'WS-berlin'),
+          webhook_id: filter('Return only deliveries to this webhook.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+          ...deliveryFilters,
+        },
+        earliestMs,
+        limit,
+      }),
+      returns: { 200: DeliveryList },
+      handler: ({ query, tenancy, input }) =>
+        listed({ ...tenancy, webhook_id: query.webhook_id }, query, input),
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/deliveries`,
+      operationId: 'listDeliveries',
+      tag,
+      summary: 'List deliveries to a webhook',
+      description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
+      scopes: ['webhooks:read'],
+      params: webhookParams,
+      ...list({ name, of: 'webhook', filters: deliveryFilters, earliestMs, limit }),
+      returns: { 200: DeliveryList },
+      handler: async (request) => {
+        const { organization_id, id } = await findWebhook(database, request);
+        return listed({ organization_id, webhook_id: id }, request.query, request.input);
       },
-      schema: {
-        operationId: 'redeliver',
-        tags: ['Deliveries'],
-        summary: 'Redeliver an event',
-        description:
-          'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If the ' +
-          'delivery is still waiting for an attempt, makes that attempt now and returns the same delivery.',
-        params: deliveryParams,
-        body: NoBody,
-        response: { 202: Type.Object({ data: WaitingDeliverySchema }) },
+    }),
+    route({
+      method: 'GET',
+      path: '/v1/events/{event_id}/deliveries',
+      operationId: 'listEventDeliveries',
+      tag,
+      summary: 'List deliveries of an event',
+      description:
+        'Returns the deliveries of one event to all webhooks that the token can see, newest first. This list also ' +
+        'includes deliveries without an attempt, which are `pending`, and attempted deliveries to webhooks that ' +
+        'have since been deleted. If such a delivery did not succeed, it is `failed` and `final`.',
+      scopes: ['events:read', 'webhooks:read'],
+      params: eventParams,
+      ...list({ name, of: 'event', filters: {}, limit }),
+      returns: { 200: DeliveryList },
+      handler: async ({ params: { event_id: id }, tenancy, input }) => {
+        const createdMs = idTimeMs('EVT', id);
+        const key = { ...tenancy, id, earliestMs: earliestMs() };
+        const event = createdMs === undefined ? undefined : await readEvent(database, { ...key, createdMs });
+        if (!event)
+          throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
+        const rows = await listEventDeliveries(database, { ...tenancy, event }, input.after, input.limit + 1);
+        return searchedPage(pageOf(rows, input.limit), input);
       },
-    },
-    async (request, reply) => {
-      const { webhook, delivery, key } = await findDelivery(request);
-      refuseInactive(webhook.status);
-      const response = await auditedWrite(database, request.token.organization_id, async (client) => {
-        const waiting = delivery.status === 'pending' && (await attemptNow(client, delivery, key));
-        const queued = waiting || (await deliverAgain(client, webhook, delivery));
-        const changes = waiting
-          ? changesBetween(undefined, { delivery_id: delivery.id, event_id: delivery.event_id })
-          : changesBetween(undefined, {
-              delivery_id: queued.id,
-              redelivery_of: delivery.id,
-              event_id: queued.event_id,
-            });
-        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
-        const location = `/v1/webhooks/${webhook.id}/deliveries/${queued.id}`;
-        const response = { status: 202, location, body: { data: deliveryBody(queued, true) } };
-        await storeWithWrite(client, request, response);
-        return response;
-      });
-      return reply.status(202).header('Location', response.location).send(response.body);
-    },
-  );
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/deliveries/{delivery_id}`,
+      operationId: 'getDelivery',
+      tag,
+      summary: 'Get a delivery',
+      description:
+        'Returns one delivery with all its attempts and its request. A failed attempt shows what happened ' +
+        '(`error_detail`) and what to do about it (`remedy`).',
+      scopes: ['webhooks:read'],
+      params: deliveryParams,
+      returns: { 200: DeliveryDetail },
+      handler: async (request) => {
+        const { webhook, delivery } = await findDelivery(request);
+        const context = { webhook, delivery, userAgent, earliestMs: earliestMs() };
+        const sent = await sentRequest(database, request, context);
+        const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
+        const webhookIsActive = webhook.status === 'active';
+        const attempt_log = attemptLog(delivery, { url: webhook.url, webhookIsActive, bodyBytes });
+        return { data: { ...deliveryBody(delivery, webhookIsActive), attempt_log, request: sent } };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/deliveries/{delivery_id}/redeliver`,
+      operationId: 'redeliver',
+      tag,
+      summary: 'Redeliver an event',
+      description:
+        'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If the ' +
+        'delivery is still waiting for an attempt, makes that attempt now and returns the same delivery.',
+      scopes: ['webhooks:write', 'events:read'],
+      idempotent: true,
+      params: deliveryParams,
+      body: NoBody,
+      bodyIsOptional: true,
+      returns: { 202: WaitingDelivery },
+      sends: ['Location'],
+      refusals: ['webhook_not_active'],
+      handler: async (request, reply) => {
+        const { webhook, delivery, key } = await findDelivery(request);
+        refuseInactive(webhook);
+        const { location, body } = await writeWebhook(database, request, async (client) => {
+          const waiting = delivery.status === 'pending' ? await attemptNow(client, delivery, key) : undefined;
+          const queued = waiting ?? (await deliverAgain(client, delivery, webhook));
+          const { id: delivery_id, event_id } = queued;
+          const again = waiting ? {} : { redelivery_of: delivery.id };
+          const changes = changesBetween(undefined, { delivery_id, ...again, event_id });
+          const location = `/v1/webhooks/${webhook.id}/deliveries/${delivery_id}`;
+          const response = { status: 202, location, body: { data: deliveryBody(queued, true) } };
+          return { webhook, action: 'webhook.redelivered', changes, response, result: response };
+        });
+        reply.header('Location', location);
+        return body;
+      },
+    }),
+  ];
 
-  /** Makes a waiting delivery due now, and returns it. Returns undefined if the delivery has ended. */
-  async function attemptNow(
-    client: Queryable,
-    delivery: StoredDelivery,
-    key: DeliveryKey,
-  ): Promise<StoredDelivery | undefined> {
-    const brought = await bringForward(client, key);
-    if (brought) return brought;
-    // A delivery without a row is waiting for its first attempt, which is already due.
-    const current = delivery.attempts === 0 ? await readDelivery(client, key) : undefined;
-    return current?.status === 'pending' ? current : undefined;
-  }
-
-  async function deliverAgain(
-    client: Queryable,
-    { organization_id, id: webhook_id }: Webhook,
-    { event_id, event_created_at }: StoredDelivery,
-  ): Promise<StoredDelivery> {
-    const again = { organization_id, webhook_id, event_id, event_created_at };
-    const queued = await queueRedelivery(client, again);
-    if (!queued) throw new Problem('not_found', 'The event of this delivery no longer exists.');
-    return queued;
+  async function listed(
+    of: Pick<DeliveryFilter, 'organization_id' | 'workspace_id' | 'webhook_id'>,
+    { status, final, event_type, event_id }: ListFilters,
+    input: ListRequest,
+  ) {
+    const { fromMs, toMs, after, limit } = input;
+    const filter: DeliveryFilter = {
+      ...of,
+      status,
+      final: final === undefined ? undefined : final === 'true',
+      event_type,
+      // A malformed ID contains no time and matches no event.
+      event: event_id === undefined ? undefined : { id: event_id, createdMs: idTimeMs('EVT', event_id) ?? 0 },
+      fromMs,
+      toMs,
+    };
+    return searchedPage(await listDeliveries(database, filter, after, limit), input);
   }
 
   async function findDelivery(request: FastifyRequest) {
     const webhook = await findWebhook(database, request);
-    const { delivery_id: id } = request.params as DeliveryParams;
+    const { delivery_id: id } = request.params as { delivery_id: string };
     const createdMs = idTimeMs('WDLV', id) ?? 0;
     const key = { organization_id: webhook.organization_id, webhook_id: webhook.id, createdMs, id };
-    const isReadable = createdMs >= earliestMs();
-    const delivery = isReadable ? await readDelivery(database, key) : undefined;
+    const delivery = createdMs >= earliestMs() ? await readDelivery(database, key) : undefined;
     if (!delivery) throw new Problem('not_found', 'The delivery does not exist.');
     return { webhook, delivery, key };
   }
 }
 
-export function refuseInactive(status: string): void {
+interface ListFilters {
+  status?: 'success' | 'failed';
+  final?: 'true' | 'false';
+  event_type?: string;
+  event_id?: string;
+}
+
+function searchedPage(page: DeliveryPage, input: ListRequest) {
+  const { data, meta } = pageBody(page, input, (row) => deliveryBody(row, row.webhook_is_active));
+  const { searchedToMs } = page;
+  if (searchedToMs === undefined) return { data, meta };
+  return { data, meta: { ...meta, searched_to: new Date(searchedToMs).toISOString() } };
+}
+
+/** Makes a waiting delivery due now, and returns it. Returns undefined if the delivery has ended. */
+async function attemptNow(
+  client: Queryable,
+  delivery: StoredDelivery,
+  key: Parameters<typeof bringForward>[1],
+): Promise<StoredDelivery | undefined> {
+  const brought = await bringForward(client, key);
+  if (brought) return brought;
+  // A delivery without a row is waiting for its first attempt, which is already due.
+  const current = delivery.attempts === 0 ? await readDelivery(client, key) : undefined;
+  return current?.status === 'pending' ? current : undefined;
+}
+
+async function deliverAgain(
+  client: Queryable,
+  { event_id, event_created_at }: StoredDelivery,
+  { organization_id, id: webhook_id }: Webhook,
+): Promise<StoredDelivery> {
+  const queued = await queueRedelivery(client, { organization_id, webhook_id, event_id, event_created_at });
+  if (!queued) throw new Problem('not_found', 'The event of this delivery no longer exists.');
+  return queued;
+}
+
+export function refuseInactive({ status }: Webhook): void {
   if (status === 'active') return;
   throw new Problem(
     'webhook_not_active',

@@ -6,7 +6,7 @@ import { type Fault, faultsFromAjv, knownFirst } from '../values/fault.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import { unstorableFaults } from '../values/storable.js';
-import { ReferenceInput } from '../web/event-schema.js';
+import { ReferenceInput } from '../web/schemas.js';
 
 /** The event as a producer sends it. */
 export const NewEventSchema = Type.Object(

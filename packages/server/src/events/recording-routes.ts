@@ -5,6 +5,8 @@ import { isoText } from '../values/instant.js';
 import { type InputFault, inputProblem, Problem } from '../values/problem.js';
 import { hidesUnstorable } from '../values/storable.js';
 import { decodeBody, parseJson } from '../web/json-body.js';
+import { type Route, route } from '../web/route.js';
+import { dataOf, id, time } from '../web/schemas.js';
 import type { NewEvent } from './event.js';
 import { type EventChecker, NewEventSchema } from './new-event.js';
 import { payloadTexts } from './payload-text.js';
@@ -23,17 +25,14 @@ declare module 'fastify' {
   }
 }
 
-const Recorded = Type.Object({
-  data: Type.Array(
+const Recorded = dataOf(
+  Type.Array(
     Type.Object(
-      {
-        id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
-        created_at: Type.String({ format: 'date-time', description: 'Time when the event was recorded.' }),
-      },
+      { id: id('EVT', 'Event ID.'), created_at: time('Time when the event was recorded.') },
       { title: 'RecordedEvent' },
     ),
   ),
-});
+);
 
 /** Creates the span of a recording. */
 export interface RecordTracer {
@@ -41,20 +40,17 @@ export interface RecordTracer {
   record(parent: string | undefined, events: number): TraceSpan<Error | undefined>;
 }
 
-export interface EventRoutesOptions {
+export interface RecordingContext {
   recorder: Recorder;
   check: EventChecker;
   /** Present if tracing is on. */
   tracer: RecordTracer | undefined;
 }
 
-/** Adds `POST /platform/events`: one event, an array, or NDJSON. Records all events or none. */
-export function platformEventRoutes(
-  app: FastifyInstance,
-  { recorder, check, tracer }: EventRoutesOptions,
-): void {
-  app.decorateRequest('releaseBody', null as unknown as () => void);
-  app.addContentTypeParser<Buffer>(
+/** Prepares the scope of the route that records events. Only this scope accepts NDJSON, which is one event per line. */
+export function prepareRecording(scope: FastifyInstance): void {
+  scope.decorateRequest('releaseBody', null as unknown as () => void);
+  scope.addContentTypeParser<Buffer>(
     'application/x-ndjson',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
@@ -71,43 +67,43 @@ export function platformEventRoutes(
       return events;
     },
   );
+}
 
-  app.post(
-    '/platform/events',
-    {
-      // IDs hardly compress, and producers are on the same network.
-      compress: false,
-      schema: {
-        operationId: 'recordEvents',
-        tags: ['Events'],
-        summary: 'Record events',
-        description:
-          'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. When ' +
-          'all events are stored durably, the service returns their IDs in the same order. If one event is ' +
-          'not valid, none are recorded, and each `pointer` in `errors` starts with the index of the ' +
-          'event, which is 0 for a single event.',
-        // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
-        consumes: ['application/json', 'application/x-ndjson'],
-        body: Type.Unsafe({
-          anyOf: [NewEventSchema, Type.Array(NewEventSchema, { minItems: 1, maxItems: eventsMax })],
-        }),
-        response: { 201: Recorded },
-      },
-      config: { bodyIsChecked: true },
-      // Reserve the memory before the body is read, so that a refused request costs nothing.
-      preParsing: (request, reply, body, done) => {
-        const announced = request.headers['content-length'];
-        const reservation = recorder.reserve(Number(announced ?? unannouncedBytes));
-        const { release } = reservation;
-        request.releaseBody = release;
-        // Also releases the memory if the client goes away while it sends the body. If an earlier request on the same
-        // connection is still running, only the request emits `close`, not its response.
-        request.raw.once('close', release);
-        reply.raw.once('close', release);
-        done(null, announced === undefined ? counted(body, reservation) : body);
-      },
+/** Returns `POST /platform/events`: one event, an array, or NDJSON. Records all events or none. */
+export function recordingRoute({ recorder, check, tracer }: RecordingContext): Route {
+  return route({
+    method: 'POST',
+    path: '/platform/events',
+    operationId: 'recordEvents',
+    tag: 'Events',
+    summary: 'Record events',
+    description:
+      'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. When ' +
+      'all events are stored durably, the service returns their IDs in the same order. If one event is ' +
+      'not valid, none are recorded, and each `pointer` in `errors` starts with the index of the ' +
+      'event, which is 0 for a single event.',
+    // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
+    bodyIsChecked: true,
+    consumes: ['application/json', 'application/x-ndjson'],
+    body: Type.Unsafe<unknown>({
+      anyOf: [NewEventSchema, Type.Array(NewEventSchema, { minItems: 1, maxItems: eventsMax })],
+    }),
+    returns: { 201: Recorded },
+    // IDs hardly compress, and producers are on the same network.
+    compress: false,
+    // Reserve the memory before the body is read, so that a refused request costs nothing.
+    preParsing: (request, reply, body, done) => {
+      const announced = request.headers['content-length'];
+      const reservation = recorder.reserve(Number(announced ?? unannouncedBytes));
+      const { release } = reservation;
+      request.releaseBody = release;
+      // Also releases the memory if the client goes away while it sends the body. If an earlier request on the same
+      // connection is still running, only the request emits `close`, not its response.
+      request.raw.once('close', release);
+      reply.raw.once('close', release);
+      done(null, announced === undefined ? counted(body, reservation) : body);
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { body } = request;
       if (body === undefined) throw inputProblem([missingBody]);
       const events: readonly unknown[] = Array.isArray(body) ? body : [body];
@@ -124,9 +120,9 @@ export function platformEventRoutes(
         refuseUnstorable,
       );
       request.logFields.events = events.length;
-      return reply.status(201).type('application/json; charset=utf-8').send(recordedJson(recorded));
+      return reply.type('application/json; charset=utf-8').send(recordedJson(recorded));
     },
-  );
+  });
 }
 
 const missingBody: InputFault = {

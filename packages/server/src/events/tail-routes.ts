@@ -2,8 +2,8 @@ import { once, setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type, { type Static } from 'typebox';
+import type { FastifyRequest } from 'fastify';
+import Type from 'typebox';
 import type { Database } from '../postgres/database.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
@@ -11,14 +11,17 @@ import { Semaphore } from '../signals/semaphore.js';
 import type { Position } from '../values/cursor.js';
 import { idTimeMs, newId } from '../values/identifier.js';
 import { type InputFault, Problem } from '../values/problem.js';
-import { eventFilters } from '../web/schemas.js';
-import { tenancyOf } from '../web/tenancy.js';
+import { type Arrived, type Route, route } from '../web/route.js';
+import { eventFilters, text } from '../web/schemas.js';
 import type { UnsentBytes } from '../web/unsent-bytes.js';
 import { eventJsonPosition } from './event.js';
-import { type EventReads, endOfStream, readEventPage, readHorizonMs } from './event-store.js';
-
-const TailQuery = Type.Object(eventFilters, { additionalProperties: false });
-type TailQuery = Static<typeof TailQuery>;
+import {
+  type EventFilter,
+  type EventReads,
+  endOfStream,
+  readEventPage,
+  readHorizonMs,
+} from './event-store.js';
 
 const pollMs = 500;
 const keepAliveMs = 15_000;
@@ -44,8 +47,8 @@ export interface TailOptions {
   unsent: UnsentBytes;
 }
 
-/** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
-export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
+/** Returns `GET /v1/events/tail`: new events as Server-Sent Events. */
+export function tailRoute(options: TailOptions): Route {
   const open = new OpenTails();
   // Every open tail adds a listener.
   setMaxListeners(0, options.stopping);
@@ -61,43 +64,39 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     return horizon;
   }
 
-  app.get<{ Querystring: TailQuery }>(
-    '/v1/events/tail',
-    {
-      compress: false,
-      config: { scopes: ['events:read'], check: lastEventIdFaults },
-      schema: {
-        operationId: 'tailEvents',
-        tags: ['Events'],
-        summary: 'Stream events',
-        description:
-          'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
-          '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
-          'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that reads ' +
-          'the stream too slowly is disconnected.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
-          'to 100. Beyond that, the response is 429 `rate_limited`.\n\nBefore the first message, the stream sends an ' +
-          '`id` on its own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
-        querystring: TailQuery,
-        headers: Type.Object({
-          'Last-Event-ID': Type.Optional(
-            Type.String({
-              description: 'Event ID. The stream continues after this event.',
-              pattern: '^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$',
-              examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
-            }),
-          ),
+  return route({
+    method: 'GET',
+    path: '/v1/events/tail',
+    operationId: 'tailEvents',
+    tag: 'Events',
+    summary: 'Stream events',
+    description:
+      'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
+      '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID ' +
+      'and `data` is the event. A comment every 15 seconds keeps the connection open. A client that reads ' +
+      'the stream too slowly is disconnected.\n\nA token can have up to 20 open tails on each node, and an organization up ' +
+      'to 100. Beyond that, the response is 429 `rate_limited`.\n\nBefore the first message, the stream sends an ' +
+      '`id` on its own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
+    scopes: ['events:read'],
+    query: Type.Object(eventFilters, { additionalProperties: false }),
+    headers: Type.Object({
+      'Last-Event-ID': Type.Optional(
+        Type.String({
+          description: 'Event ID. The stream continues after this event.',
+          pattern: '^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$',
+          examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
         }),
-        produces: ['text/event-stream'],
-        response: {
-          200: Type.String({
-            description: 'A stream that stays open until the token expires or is revoked, or the node stops.',
-          }),
-        },
-      },
+      ),
+    }),
+    input: readLastSeen,
+    produces: ['text/event-stream'],
+    returns: {
+      200: text('A stream that stays open until the token expires or is revoked, or the node stops.'),
     },
-    async (request, reply) => {
-      const tenancy = tenancyOf(request.token, request.query);
-      const start = lastSeen(request) ?? (await endOfStream(options.database, request.token.organization_id));
+    compress: false,
+    handler: async (request, reply) => {
+      const { tenancy, input } = request;
+      const start = input ?? (await endOfStream(options.database, tenancy.organization_id));
       reply
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
@@ -107,19 +106,19 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         return reply.send('');
       reply.raw.once('close', open.add(request.token));
       const stream: Readable = Readable.from(
-        messages(request, tenancy.workspace_id, start, {
-          hold: (bytes) => options.unsent.hold(request.token.organization_id, reply.raw, bytes),
+        messages(request, { ...request.query, ...tenancy }, start, {
+          hold: (bytes) => options.unsent.hold(tenancy.organization_id, reply.raw, bytes),
           drained: (signal) => drained(stream, reply.raw, signal),
         }),
         { objectMode: false },
       );
       return reply.send(stream);
     },
-  );
+  });
 
   async function* messages(
-    request: FastifyRequest<{ Querystring: TailQuery }>,
-    workspaceId: string | undefined,
+    request: FastifyRequest,
+    filters: Omit<EventFilter, 'fromMs'>,
     start: Position,
     unsent: {
       hold: (bytes: number) => (() => void) | undefined;
@@ -127,7 +126,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     },
   ): AsyncGenerator<string> {
     const gone = new AbortController();
-    const organization = request.token.organization_id;
+    const { organization_id: organization } = filters;
     const subscription = options.recorded.subscribe(organization);
     request.raw.once('close', () => {
       gone.abort();
@@ -142,11 +141,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     // Send an ID before the first event, so that a client that loses the connection can continue from here.
     yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
     while (!signal.aborted) {
-      const filter = {
-        ...request.query,
-        workspace_id: workspaceId,
-        fromMs: options.earliestMs(),
-      };
+      const filter = { ...filters, fromMs: options.earliestMs() };
       const page = await reads.runUnlessAborted(organization, signal, async () => {
         if (!(await options.isStillAllowed(request))) return undefined;
         return readEventPage(options.database, filter, 'asc', position, batchSize, {
@@ -193,22 +188,21 @@ async function drained(stream: Readable, response: ServerResponse, signal: Abort
   }
 }
 
-/** Returns the position from `Last-Event-ID`, or undefined if there is no valid one. */
-function lastSeen(request: FastifyRequest): Position | undefined {
-  const id = String(request.headers['last-event-id'] ?? '');
+/** Returns the position from `Last-Event-ID`, or undefined if it is not sent. */
+function readLastSeen({ request: { headers } }: Arrived, faults: InputFault[]): Position | undefined {
+  const { 'last-event-id': given } = headers;
+  if (given === undefined) return undefined;
+  const id = String(given);
   const atMs = idTimeMs('EVT', id);
-  return atMs === undefined ? undefined : { atMs, id };
+  if (atMs !== undefined) return { atMs, id };
+  const detail = 'must be an event ID, such as the last one that you received';
+  faults.push({ parameter: 'Last-Event-ID', code: 'unreadable_id', detail });
+  return undefined;
 }
 
 /** Returns the event ID to continue from: the position's own or else the last possible ID in its millisecond. */
 function lastIdOf({ atMs, id }: Position): string {
   return idTimeMs('EVT', id) === undefined ? newId('EVT', atMs, new Uint8Array(16).fill(31)) : id;
-}
-
-function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
-  if (request.headers['last-event-id'] === undefined || lastSeen(request)) return [];
-  const detail = 'must be an event ID, such as the last one that you received';
-  return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 
 /** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the field. */

@@ -1,9 +1,8 @@
-import type { FastifySchema } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
 import type { EventTypeName } from '../catalogue/catalogue.js';
-import type { Tag } from '../web/api-document.js';
-import { EventSchema } from '../web/event-schema.js';
 import { table } from '../web/markdown.js';
+import type { Route, Tag } from '../web/route.js';
+import { dataOf, EventSchema } from '../web/schemas.js';
 import { type Lifecycle, lifecycles, type Move, transitionsOf } from './lifecycles.js';
 import {
   attributesOf,
@@ -19,7 +18,6 @@ import {
 import {
   createInputChecker,
   creationSchema,
-  type InputChecker,
   moveSchema,
   payloadFields,
   resourceSchema,
@@ -29,19 +27,16 @@ import {
 /** One tag per type of resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
-/** The documentation of an operation, and the check of its input. */
-interface Operation {
-  readonly schema: FastifySchema;
-  readonly check: InputChecker;
-}
+/** What the table of routes says about an operation, apart from who handles it. */
+type Columns = Omit<Route, 'method' | 'path' | 'handler'>;
 
 /** What can be done with one type of resource. */
 export interface ResourceOperations {
   readonly path: string;
   readonly lifecycle: Lifecycle;
-  readonly creation: Operation;
-  readonly read: { readonly schema: FastifySchema };
-  readonly moves: Readonly<Record<string, Operation>>;
+  readonly creation: Columns;
+  readonly read: Columns;
+  readonly moves: Readonly<Record<string, Columns>>;
 }
 
 let defined: readonly ResourceOperations[] | undefined;
@@ -58,59 +53,58 @@ function define(path: string, lifecycle: Lifecycle): ResourceOperations {
     path,
     lifecycle,
     creation: creationOperation(lifecycle),
-    read: { schema: readSchema(lifecycle) },
+    read: readColumns(lifecycle),
     moves: Object.fromEntries(moves),
   };
 }
 
-function creationOperation(lifecycle: Lifecycle): Operation {
+function creationOperation(lifecycle: Lifecycle): Columns {
   const { to, event } = lifecycle.creation;
-  const body = creationSchema(lifecycle);
   const sample = sampleOf(lifecycle);
   return {
-    check: createInputChecker(body),
-    schema: {
-      operationId: `create${titleOf(lifecycle.kind)}`,
-      tags: [tagName(lifecycle)],
-      summary: `Create ${article(nounOf(lifecycle))}`,
-      description: `The initial status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
-      body: { ...body, examples: [sample.request] },
-      response: { 201: responseSchema(lifecycle, event, sample.response) },
-    },
+    operationId: `create${titleOf(lifecycle.kind)}`,
+    tag: tagName(lifecycle),
+    summary: `Create ${article(nounOf(lifecycle))}`,
+    description: `The initial status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
+    ...checkedBody(creationSchema(lifecycle), sample.request),
+    returns: { 201: responseSchema(lifecycle, event, sample.response) },
+    sends: ['Location'],
   };
 }
 
-function moveOperation(lifecycle: Lifecycle, name: string): Operation {
+function moveOperation(lifecycle: Lifecycle, name: string): Columns {
   const move = lifecycle.moves[name]!;
-  const body = moveSchema(lifecycle, move);
   const sample = sampleOf(lifecycle, name);
   return {
-    check: createInputChecker(body),
-    schema: {
-      operationId: moveOperationId(lifecycle, name),
-      tags: [tagName(lifecycle)],
-      summary: move.summary ?? `${titleOf(name)} ${article(nounOf(lifecycle))}`,
-      description: moveDescription(move),
-      params: paramsOf(lifecycle),
-      body: { ...body, examples: [sample.request] },
-      response: { 200: responseSchema(lifecycle, move.event, sample.response) },
-    },
+    operationId: moveOperationId(lifecycle, name),
+    tag: tagName(lifecycle),
+    summary: move.summary ?? `${titleOf(name)} ${article(nounOf(lifecycle))}`,
+    description: moveDescription(move),
+    params: paramsOf(lifecycle),
+    ...checkedBody(moveSchema(lifecycle, move), sample.request),
+    returns: { 200: responseSchema(lifecycle, move.event, sample.response) },
+    refusals: ['move_not_allowed'],
   };
 }
 
-function readSchema(lifecycle: Lifecycle): FastifySchema {
+function checkedBody(body: TObject, example: unknown): Pick<Columns, 'body' | 'bodyIsChecked' | 'input'> {
+  const check = createInputChecker(body);
+  return {
+    body: { ...body, examples: [example] },
+    bodyIsChecked: true,
+    input: ({ request }, faults) => void faults.push(...check(request.body)),
+  };
+}
+
+function readColumns(lifecycle: Lifecycle): Columns {
+  const { data } = sampleOf(lifecycle).response;
   return {
     operationId: `get${titleOf(lifecycle.kind)}`,
-    tags: [tagName(lifecycle)],
+    tag: tagName(lifecycle),
     summary: `Get ${article(nounOf(lifecycle))}`,
     description: 'Returns the resource with its current status.',
     params: paramsOf(lifecycle),
-    response: {
-      200: Type.Object(
-        { data: resourceSchema(lifecycle) },
-        { examples: [{ data: sampleOf(lifecycle).response.data }] },
-      ),
-    },
+    returns: { 200: dataOf(resourceSchema(lifecycle), { examples: [{ data }] }) },
   };
 }
 

@@ -1,9 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuseElsewhere } from '../cells/elsewhere.js';
 import { eventJson } from '../events/event.js';
-import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
-import { lifecycleOperations, nounOf, type ResourceOperations } from './lifecycle-operations.js';
+import { type Route, route } from '../web/route.js';
+import { lifecycleOperations, nounOf } from './lifecycle-operations.js';
 import type { Lifecycle } from './lifecycles.js';
 import {
   type CompletedMove,
@@ -17,86 +17,62 @@ import {
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import { readResource } from './resource-store.js';
 
-/** Adds the routes that create, move and read resources, for each type of resource in `lifecycles`. */
-export function lifecycleRoutes(app: FastifyInstance, options: MoverOptions): void {
+/** Returns the routes that create, move and read resources, for each type of resource in `lifecycles`. */
+export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
   const mover = new Mover(options);
-  for (const resource of lifecycleOperations()) {
-    creationRoute(app, resource, mover);
-    readRoute(app, resource, options.database);
-    for (const name of Object.keys(resource.moves))
-      moveRoute(app, resource, name, { mover, database: options.database });
-  }
-}
-
-function creationRoute(
-  app: FastifyInstance,
-  { path, lifecycle, creation: { schema, check } }: ResourceOperations,
-  mover: Mover,
-): void {
-  app.post<{ Body: CreationRequest }>(
-    `/platform/${path}`,
-    {
-      config: { bodyIsChecked: true, sends: ['Location'], check: (request) => check(request.body) },
-      schema,
-    },
-    async (request, reply) => {
-      const { body } = request;
-      const done = await mover.run(body.organization_id, originOf(request), (client, context) =>
-        create(client, lifecycle, body, context),
-      );
-      reply.status(201).header('Location', `/platform/${path}/${done.resource.id}`);
-      return respond(reply, lifecycle, done);
-    },
-  );
-}
-
-function moveRoute(
-  app: FastifyInstance,
-  { path, lifecycle, moves }: ResourceOperations,
-  name: string,
-  { mover, database }: { mover: Mover; database: Database },
-): void {
-  const { schema, check } = moves[name]!;
-  app.post<{ Params: { id: string }; Body: LifecycleRequest }>(
-    `/platform/${path}/:id/${name}`,
-    {
-      config: {
-        bodyIsChecked: true,
-        check: (request) => check(request.body),
-        refusals: ['move_not_allowed'],
+  const { database } = options;
+  return lifecycleOperations().flatMap(({ path, lifecycle, creation, read, moves }) => [
+    route({
+      method: 'POST',
+      path: `/platform/${path}`,
+      ...creation,
+      handler: async (request, reply) => {
+        const body = request.body as CreationRequest;
+        const done = await mover.run(body.organization_id, originOf(request), (client, context) =>
+          create(client, lifecycle, body, context),
+        );
+        reply.header('Location', `/platform/${path}/${done.resource.id}`);
+        return respond(reply, lifecycle, done);
       },
-      schema,
-    },
-    async (request, reply) => {
-      const { id } = request.params;
-      const found = await readResource(database, lifecycle.kind, id);
-      if (!found) throw noSuch(lifecycle);
-      const moved = await mover.run(found.organization_id, originOf(request), (client, context) =>
-        makeMove(client, lifecycle, name, id, request.body, context),
-      );
-      if (moved.outcome === 'unknown') throw noSuch(lifecycle);
-      if (moved.outcome === 'refused') {
-        // If the organization has moved to another cell, the copy of the resource that stayed here may be out of date.
-        await refuseElsewhere(database, moved.resource.organization_id);
-        throw notAllowed(lifecycle, name, moved);
-      }
-      return respond(reply, lifecycle, moved);
-    },
-  );
+    }),
+    route({
+      method: 'GET',
+      path: `/platform/${path}/{id}`,
+      ...read,
+      handler: async (request) => {
+        const resource = await readResource(database, lifecycle.kind, idOf(request));
+        if (!resource) throw noSuch(lifecycle);
+        await refuseElsewhere(database, resource.organization_id);
+        return { data: resourceBody(lifecycle, resource) };
+      },
+    }),
+    ...Object.entries(moves).map(([name, columns]) =>
+      route({
+        method: 'POST',
+        path: `/platform/${path}/{id}/${name}`,
+        ...columns,
+        handler: async (request, reply) => {
+          const id = idOf(request);
+          const found = await readResource(database, lifecycle.kind, id);
+          if (!found) throw noSuch(lifecycle);
+          const body = request.body as LifecycleRequest;
+          const moved = await mover.run(found.organization_id, originOf(request), (client, context) =>
+            makeMove(client, lifecycle, name, id, body, context),
+          );
+          if (moved.outcome === 'unknown') throw noSuch(lifecycle);
+          if (moved.outcome === 'refused') {
+            // If the organization has moved to another cell, the copy of the resource that stayed here may be out of date.
+            await refuseElsewhere(database, moved.resource.organization_id);
+            throw notAllowed(lifecycle, name, moved);
+          }
+          return respond(reply, lifecycle, moved);
+        },
+      }),
+    ),
+  ]);
 }
 
-function readRoute(
-  app: FastifyInstance,
-  { path, lifecycle, read }: ResourceOperations,
-  database: Database,
-): void {
-  app.get<{ Params: { id: string } }>(`/platform/${path}/:id`, read, async (request) => {
-    const resource = await readResource(database, lifecycle.kind, request.params.id);
-    if (!resource) throw noSuch(lifecycle);
-    await refuseElsewhere(database, resource.organization_id);
-    return { data: resourceBody(lifecycle, resource) };
-  });
-}
+const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id;
 
 /** Sends the resource and its event. Concatenates the JSON so that the payload text stays as recorded. */
 function respond(

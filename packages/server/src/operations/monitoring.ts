@@ -1,10 +1,11 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import Type from 'typebox';
 import { requirePlatformToken } from '../access/auth.js';
 import type { GuessLimit } from '../access/rate-limits.js';
 import type { Cidr } from '../values/address.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
+import { addRoutes, type Route, route } from '../web/route.js';
+import { text } from '../web/schemas.js';
 import type { Metrics } from './metrics.js';
 
 export interface MonitoringOptions {
@@ -30,26 +31,22 @@ export async function createMonitoringListener(options: MonitoringOptions): Prom
     onFinished: metrics.observeRequests('monitoring'),
   });
   if (token !== undefined) requirePlatformToken(app, token, guesses);
-  healthRoutes(app, options.isReady);
-  if (token !== undefined) metricsRoute(app, metrics);
+  addRoutes(app, [...healthRoutes(options.isReady), ...(token === undefined ? [] : [metricsRoute(metrics)])]);
   return app;
 }
 
-/** Adds `GET /metrics`. */
-export function metricsRoute(app: FastifyInstance, metrics: Metrics): void {
-  app.get(
-    '/metrics',
-    {
-      config: { early: true },
-      schema: {
-        operationId: 'metrics',
-        tags: ['Monitoring'],
-        summary: 'Get metrics',
-        description: 'Returns metrics in the Prometheus text format.',
-        produces: ['text/plain'],
-        response: { 200: Type.String({ description: 'Metrics.' }) },
-      },
-    },
-    async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
-  );
+/** Returns `GET /metrics`. */
+export function metricsRoute(metrics: Metrics): Route {
+  return route({
+    method: 'GET',
+    path: '/metrics',
+    operationId: 'metrics',
+    tag: 'Monitoring',
+    summary: 'Get metrics',
+    description: 'Returns metrics in the Prometheus text format.',
+    early: true,
+    produces: ['text/plain'],
+    returns: { 200: text('Metrics.') },
+    handler: async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
+  });
 }

@@ -1,48 +1,56 @@
-import type { ApiDocument, Schema } from '../web/api-document.js';
+/** The parts of JSON Schema that our schemas use. */
+export interface Schema {
+  $ref?: string;
+  /** The name of the schema among the components of the document. */
+  title?: string;
+  description?: string;
+  type?: string | readonly string[];
+  format?: string;
+  pattern?: string;
+  const?: unknown;
+  enum?: readonly unknown[];
+  default?: unknown;
+  examples?: readonly unknown[];
+  anyOf?: readonly Schema[];
+  properties?: Record<string, Schema>;
+  required?: readonly string[];
+  items?: Schema;
+  minimum?: number;
+  /** Constraints that only the document contains: the service checks them in code, with its own messages. */
+  'x-documented'?: Schema & Record<string, unknown>;
+}
 
 const componentName = /^[A-Z][A-Za-z0-9]*$/;
 const refTo = (name: string) => `#/components/schemas/${name}`;
 
 /**
- * Moves the schemas of requests and responses to the document's components, so that generated code has one well-named
- * type for each. A schema is named after its title, and a body after its content or its operation.
+ * The schemas of requests and responses that have a name, so that generated code has one well-named type for each. A
+ * schema is named after its title, and a body after its content or its operation.
  */
-export function nameComponents(document: ApiDocument): void {
-  const { schemas } = document.components;
-  const named = (schema: Schema) => mapSchema(schema, (each) => hoisted(each));
+export class Components {
+  readonly schemas: Record<string, Schema> = {};
 
-  function hoisted(schema: Schema): Schema {
-    const { title, examples: _, description, ...content } = schema;
-    if (title === undefined || !componentName.test(title)) return schema;
-    place(title, content);
-    return { $ref: refTo(title), ...(description !== undefined && { description }) };
+  /** Returns the schema in its plain form, with references to the schemas inside it that have a name. */
+  named(schema: object): Schema {
+    return mapSchema(plainSchema(schema), (each) => {
+      const { title, examples: _, description, ...content } = each;
+      if (title === undefined || !componentName.test(title)) return each;
+      return { ...this.#place(title, content), ...(description !== undefined && { description }) };
+    });
   }
 
-  function place(name: string, content: Schema): void {
-    const known = schemas[name];
+  /** Returns a reference to the schema of a body. */
+  body(schema: object, fallback: string): Schema {
+    const { examples: _, ...content } = this.named(schema);
+    return content.type === 'object' ? this.#place(wrapperName(content) ?? fallback, content) : content;
+  }
+
+  #place(name: string, content: Schema): Schema {
+    const known = this.schemas[name];
     if (known && JSON.stringify(known) !== JSON.stringify(content))
       throw new Error(`The API document has two different schemas named ${name}.`);
-    schemas[name] = content;
-  }
-
-  function body(schema: Schema, fallback: string): Schema {
-    const { examples: _, ...content } = named(schema);
-    if (content.type !== 'object') return content;
-    const name = wrapperName(content) ?? fallback;
-    place(name, content);
+    this.schemas[name] = content;
     return { $ref: refTo(name) };
-  }
-
-  if (schemas.Problem) schemas.Problem = named(schemas.Problem);
-  for (const item of Object.values(document.paths ?? {})) {
-    for (const operation of Object.values(item)) {
-      const id = (operation.operationId ?? '').replace(/^[a-z]/, (letter) => letter.toUpperCase());
-      for (const media of Object.values(operation.requestBody?.content ?? {}))
-        if (media.schema) media.schema = body(media.schema, `${id}Request`);
-      for (const { content = {} } of Object.values(operation.responses ?? {}))
-        for (const media of Object.values(content))
-          if (media.schema) media.schema = body(media.schema, `${id}Response`);
-    }
   }
 }
 
@@ -61,28 +69,12 @@ function nameOf(schema: Schema | undefined): string | undefined {
 }
 
 /** Returns the schema in the form that generators understand best, with the constraints that are checked in code. */
-export function plainSchema(schema: Schema): Schema {
-  return mapSchema(schema, (each) => nullableInPlace(typedEnum(constAsEnum(withDocumented(each)))));
-}
-
-/**
- * Adds the constraints that are checked in code. They are not in the original schema, because then each violation would
- * be reported twice.
- */
-function withDocumented(schema: Schema): Schema {
-  const { 'x-documented': documented, ...rest } = schema;
-  return documented ? { ...rest, ...documented } : schema;
-}
-
-/** Replaces `const`, which many generators do not support. */
-function constAsEnum(schema: Schema): Schema {
-  const { const: value, ...rest } = schema;
-  return value === undefined ? schema : { ...rest, enum: [value] };
-}
-
-function typedEnum(schema: Schema): Schema {
-  if (schema.type !== undefined || !schema.enum?.every((value) => typeof value === 'string')) return schema;
-  return { type: 'string', ...schema };
+export function plainSchema(schema: object): Schema {
+  return mapSchema(schema, ({ 'x-documented': documented, const: value, ...rest }) => {
+    const each = { ...rest, ...(value !== undefined && { enum: [value] }), ...documented };
+    const isText = each.type === undefined && each.enum?.every((one) => typeof one === 'string');
+    return nullableInPlace(isText ? { type: 'string', ...each } : each);
+  });
 }
 
 /**
@@ -100,17 +92,56 @@ function nullableInPlace(schema: Schema): Schema {
 }
 
 /** Returns the schema after applying `change` to it and to every schema inside it, innermost first. */
-function mapSchema(schema: Schema, change: (schema: Schema) => Schema): Schema {
-  const inner = (each: Schema) => mapSchema(each, change);
+function mapSchema(schema: object, change: (schema: Schema) => Schema): Schema {
+  const inner = (each: object) => mapSchema(each, change);
   const changed: Record<string, unknown> = { ...schema };
   for (const [key, value] of Object.entries(changed)) {
     if (typeof value !== 'object' || value === null) continue;
-    if (key === 'properties' || key === 'patternProperties' || key === '$defs') {
-      const entries = Object.entries(value as Record<string, Schema>);
+    if (/^(properties|patternProperties|\$defs)$/.test(key)) {
+      const entries = Object.entries(value as Record<string, object>);
       changed[key] = Object.fromEntries(entries.map(([name, each]) => [name, inner(each)]));
-    } else if (key === 'anyOf' || key === 'oneOf' || key === 'allOf')
-      changed[key] = (value as Schema[]).map(inner);
-    else if (key === 'items' || key === 'additionalProperties') changed[key] = inner(value as Schema);
+    } else if (/^(anyOf|oneOf|allOf)$/.test(key)) changed[key] = (value as object[]).map(inner);
+    else if (key === 'items' || key === 'additionalProperties') changed[key] = inner(value);
   }
   return change(changed as Schema);
+}
+
+const depthMax = 8;
+const sampleTime = '2026-11-15T09:30:00.000Z';
+const sampleUlid = '01JAB3C4D5E6F7G8H9J0K1M2N3';
+
+/** Returns a value that matches the schema: its example, or a value made from its type. */
+export function schemaExample(schema: Schema, depth = 0): unknown {
+  // An example can also be null.
+  if (schema.examples?.[0] === null) return null;
+  const known = schema.examples?.[0] ?? schema.const ?? schema.default ?? schema.enum?.[0];
+  if (known !== undefined || depth > depthMax) return known;
+  const [first] = (schema.anyOf ?? []).filter((option) => option.type !== 'null');
+  if (first) return schemaExample(first, depth + 1);
+  switch (schema.type) {
+    case 'array':
+      return [schemaExample(schema.items ?? {}, depth + 1)];
+    case 'string':
+      return textExample(schema);
+    case 'integer':
+    case 'number':
+      return schema.minimum ?? 1;
+    case 'boolean':
+      return true;
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(schema.properties ?? {})
+          // Leave out optional fields that have no example.
+          .filter(([name, property]) => schema.required?.includes(name) || property.examples)
+          .map(([name, property]) => [name, schemaExample(property, depth + 1)]),
+      );
+    default:
+      return null;
+  }
+}
+
+function textExample({ format, pattern = '' }: Schema): string {
+  if (format === 'date-time') return sampleTime;
+  const prefix = /^\^([A-Z]+-)/.exec(pattern)?.[1];
+  return prefix === undefined ? '…' : prefix + sampleUlid;
 }

@@ -1,37 +1,13 @@
 import { STATUS_CODES } from 'node:http';
-import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { type ProblemCode, problems } from '../values/problem.js';
-import {
-  type ApiDocument,
-  type ApiResponse,
-  type Content,
-  isOpen,
-  type Operation,
-  type Schema,
-  scopesOf,
-  type Tag,
-  type TagGroup,
-} from '../web/api-document.js';
+import type { Route, Tag } from '../web/route.js';
+import { ProblemSchema } from '../web/schemas.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
-import { nameComponents, plainSchema } from './components.js';
+import { Components, plainSchema, type Schema, schemaExample } from './components.js';
 import { errorsGuide } from './guides.js';
-import { addHeaders, type HeaderName, usedHeaders } from './response-headers.js';
-import { schemaExample } from './schema-example.js';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Codes that this route can return in addition to the usual ones. */
-    refusals?: readonly ProblemCode[];
-    /** Headers that a successful response has in addition to the usual ones. */
-    sends?: readonly HeaderName[];
-  }
-  interface FastifyInstance {
-    /** Returns the OpenAPI document of this listener. Call it after all routes are added. */
-    apiDocument: () => ApiDocument;
-  }
-}
+import { type HeaderName, headers } from './response-headers.js';
 
 export interface DocumentInfo {
   title: string;
@@ -41,14 +17,132 @@ export interface DocumentInfo {
   guides: readonly Tag[];
   securityName: string;
   securityDescription: string;
-  tagGroups: readonly TagGroup[];
+  /** Tags under their headings. */
+  tagGroups: readonly { name: string; tags: readonly Tag[] }[];
   /** The address of the API. If not set, it is the address that the document comes from. */
   serverUrl?: string | undefined;
   /** Returns the requests that receivers get, and the schemas of their bodies. Called when the document is first read. */
   webhooks?: () => { requests: Record<string, unknown>; schemas: Record<string, Schema> };
-  /** The schema of every error response. */
-  problemSchema: object;
 }
+
+/** Serves the OpenAPI document of the routes at `/openapi.json`. It is made when it is first read. */
+export function serveApiDocument(app: FastifyInstance, info: DocumentInfo, routes: readonly Route[]): void {
+  let text: StaticContent | undefined;
+  app.get('/openapi.json', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
+    const make = () => JSON.stringify(apiDocument(info, routes), null, 2);
+    text ??= StaticContent.of('application/json; charset=utf-8', make());
+    return text.send(request, reply);
+  });
+}
+
+/** Returns the OpenAPI 3.1 document of the routes. */
+function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
+  const { title, version, description, securityName, securityDescription } = info;
+  const components = new Components();
+  components.schemas.Problem = components.named(ProblemSchema);
+  const usedCodes = new Set<ProblemCode>(codesOfAnyPath);
+  const usedHeaders = new Set<HeaderName>();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    paths[route.path]![route.method.toLowerCase()] = operationOf(route);
+  }
+  const webhooks = info.webhooks?.();
+  Object.assign(components.schemas, webhooks?.schemas);
+  const guides = { name: 'Guides', tags: [...info.guides, errorsGuide(usedCodes)] };
+  const groups = [guides, ...info.tagGroups];
+  return {
+    openapi: '3.1.0',
+    info: { title, version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: info.serverUrl ?? '/' }],
+    security: [{ [securityName]: [] }],
+    tags: groups.flatMap(({ tags }) => tags),
+    'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
+    paths,
+    ...(webhooks && { webhooks: webhooks.requests }),
+    components: {
+      securitySchemes: {
+        [securityName]: { type: 'http', scheme: 'bearer', description: securityDescription },
+      },
+      schemas: components.schemas,
+      headers: Object.fromEntries(
+        Object.entries(headers).filter(([name]) => usedHeaders.has(name as HeaderName)),
+      ),
+    },
+  };
+
+  function operationOf(route: Route): object {
+    const { operationId, tag, summary, scopes, body, bodyIsOptional, consumes, produces } = route;
+    const id = operationId.replace(/^[a-z]/, (letter) => letter.toUpperCase());
+    const parameters = [
+      ...parametersOf('query', route.query),
+      ...parametersOf('path', route.params),
+      ...parametersOf('header', route.idempotent ? IdempotencyHeaders : route.headers),
+    ];
+    const succeeded = Object.entries(route.returns).map(([status, schema]) => {
+      const { description = STATUS_CODES[status], type } = schema as Schema;
+      const content = type !== 'null' && { content: contentOf(schema, `${id}Response`, produces) };
+      return [status, { description, ...content, headers: headersOf(route, Number(status)) }];
+    });
+    const codes = codesOf(route);
+    for (const code of codes) usedCodes.add(code);
+    const refused = [...new Set(codes.map((code) => problems[code].status))].map((status) => {
+      const own = codes.filter((code) => problems[code].status === status);
+      const description = own.map((code) => `\`${code}\`: ${problems[code].title}.`).join(' ');
+      return [status, { description, content: problemContent, headers: headersOf(route, status, own) }];
+    });
+    return {
+      operationId,
+      summary,
+      tags: [tag],
+      description: scopes ? `${route.description}\n\n${required(scopes)}` : route.description,
+      ...(parameters.length > 0 && { parameters }),
+      ...(body && {
+        requestBody: {
+          ...descriptionOf(body),
+          required: !bodyIsOptional,
+          content: contentOf(body, `${id}Request`, consumes),
+        },
+      }),
+      ...(scopes && { security: [{ [securityName]: scopes }] }),
+      ...(route.open && { security: [] }),
+      responses: Object.fromEntries([...succeeded, ...refused]),
+    };
+  }
+
+  function contentOf(schema: TSchema, name: string, types: readonly string[] = ['application/json']): object {
+    const example = schemaExample(schema);
+    const entries = types.map((type) => {
+      // Generators treat NDJSON as text.
+      if (type === 'application/x-ndjson')
+        return [type, { schema: { type: 'string' }, example: `${JSON.stringify(example)}\n` }];
+      return [
+        type,
+        { schema: components.body(schema, name), ...(type === 'application/json' && { example }) },
+      ];
+    });
+    return Object.fromEntries(entries);
+  }
+
+  /** Returns the headers of a response. For an error, `codes` are those that the response can have. */
+  function headersOf(route: Route, status: number, codes: readonly ProblemCode[] = []): object {
+    const names: HeaderName[] = ['X-Request-Id'];
+    // The rate limit of a token. The platform token has no limit.
+    if (route.scopes && status !== 401) names.push('RateLimit', 'RateLimit-Policy');
+    if (status < 400) names.push(...(route.sends ?? []));
+    if (status < 300 && route.idempotent) names.push('Idempotency-Replayed');
+    if (status === 401) names.push('WWW-Authenticate');
+    if (status === 421) names.push('Posthorn-Cell');
+    if (status === 429 || status === 503 || codes.includes('idempotency_in_progress'))
+      names.push('Retry-After');
+    for (const name of names) usedHeaders.add(name);
+    return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  }
+}
+
+const problemContent = {
+  'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+};
 
 const IdempotencyHeaders = Type.Object({
   'Idempotency-Key': Type.Optional(
@@ -63,183 +157,46 @@ const IdempotencyHeaders = Type.Object({
   ),
 });
 
-/** Builds the OpenAPI 3.1 document from the schemas that validate requests, and serves it at `/openapi.json`. */
-export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
-  const { securityName } = info;
-  const groups = [{ name: 'Guides', tags: info.guides }, ...info.tagGroups];
-  // An extension that the plugin's types do not cover.
-  const tagGroups = {
-    'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
-  };
-  await app.register(swagger, {
-    hideUntagged: true,
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: info.title,
-        version: info.version,
-        description: info.description,
-        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } as never,
-      },
-      servers: [{ url: info.serverUrl ?? '/' }],
-      tags: groups.flatMap(({ tags }) => tags),
-      ...tagGroups,
-      components: {
-        securitySchemes: {
-          [securityName]: { type: 'http', scheme: 'bearer', description: info.securityDescription },
-        },
-        schemas: { Problem: info.problemSchema as never },
-      },
-      security: [{ [securityName]: [] }],
-    },
-    transform: ({ schema, url, route }) => {
-      const { scopes, idempotent, refusals, sends, bodyIsOptional } = route.config ?? {};
-      const described = {
-        'x-refusals': refusals ?? [],
-        'x-sends': sends ?? [],
-        'x-optional': bodyIsOptional === true,
-        ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
-        ...(idempotent && { headers: IdempotencyHeaders }),
-        ...schema,
-        ...(scopes && { description: withScopes(schema?.description, scopes) }),
-      };
-      return { schema: described, url };
-    },
-  });
+function descriptionOf({ description }: Schema): object {
+  return description === undefined ? {} : { description };
+}
 
-  let document: ApiDocument | undefined;
-  app.decorate('apiDocument', () => {
-    document ??= completed(app.swagger() as unknown as ApiDocument, info.webhooks);
-    return document;
-  });
-  let text: StaticContent | undefined;
-  app.get('/openapi.json', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
-    text ??= StaticContent.of('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
-    return text.send(request, reply);
+function parametersOf(place: string, group: TSchema | undefined): object[] {
+  const { properties = {}, required = [] } = (group ?? {}) as Schema;
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, examples, ...schema } = plainSchema(property);
+    const example = examples && { example: examples[0] };
+    return { in: place, name, required: required.includes(name), description, schema, ...example };
   });
 }
 
-/** Returns the description with the required scopes, because Scalar does not show the scopes of a bearer token. */
-function withScopes(description: string | undefined, scopes: readonly string[]): string {
-  const required =
-    scopes.length === 0
-      ? 'Any valid token works. No scope is required.'
-      : `Required ${scopes.length > 1 ? 'scopes' : 'scope'}: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
-  return description === undefined ? required : `${description}\n\n${required}`;
+/** Returns the scopes as text, because Scalar does not show the scopes of a bearer token. */
+function required(scopes: readonly string[]): string {
+  if (scopes.length === 0) return 'Any valid token works. No scope is required.';
+  return `Required ${scopes.length > 1 ? 'scopes' : 'scope'}: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
 }
 
 /** Codes that are also returned for paths without an operation. */
 const codesOfAnyPath: readonly ProblemCode[] = ['malformed_request', 'not_found', 'method_not_allowed'];
 
-/** Returns the codes that an operation can return. */
-function codesFor(method: string, operation: Operation): ProblemCode[] {
-  const codes: ProblemCode[] = [
-    'invalid_parameter',
-    'internal',
-    'unavailable',
-    ...notesOf(operation).refusals,
-  ];
+/** Returns the codes that a route can return. */
+function codesOf({ method, tag, open, scopes = [], refusals = [], ...accepted }: Route): ProblemCode[] {
+  const { query, params, body, idempotent } = accepted;
+  const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable', ...refusals];
+  const names = [query, body].flatMap((schema) =>
+    Object.keys((schema as Schema | undefined)?.properties ?? {}),
+  );
   // Both listeners limit wrong tokens by address.
-  if (!isOpen(operation)) codes.push('unauthenticated', 'rate_limited');
-  if (!isOpen(operation) && !operation.tags?.includes('Monitoring')) codes.push('wrong_cell');
-  const hasScopes = scopesOf(operation).length > 0;
-  if (hasScopes) codes.push('insufficient_scope');
-  const parameters = operation.parameters ?? [];
-  const has = (name: string) => parameters.some((parameter) => parameter.name === name);
-  if (has('cursor')) codes.push('invalid_cursor');
-  if (hasScopes && has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
-  if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
-  const isIdempotent = has('Idempotency-Key');
-  if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
-  if (operation.requestBody || isIdempotent) codes.push('invalid_body');
+  if (!open) codes.push('unauthenticated', 'rate_limited');
+  if (!open && tag !== 'Monitoring') codes.push('wrong_cell');
+  if (scopes.length > 0) codes.push('insufficient_scope');
+  if (scopes.length > 0 && names.includes('organization_id'))
+    codes.push('organization_forbidden', 'workspace_forbidden');
+  if (names.includes('cursor')) codes.push('invalid_cursor');
+  if (params) codes.push('not_found');
+  if (idempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
+  if (body || idempotent) codes.push('invalid_body');
   // An unexpected body is also checked.
-  if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
+  if (method !== 'GET') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   return codes;
-}
-
-/**
- * What a route declares in addition to its schema. Carried as `x-*` fields until the document is complete.
- */
-interface RouteNotes {
-  refusals: readonly ProblemCode[];
-  sends: readonly HeaderName[];
-  optional: boolean;
-}
-
-function notesOf(operation: Operation): RouteNotes {
-  const notes = operation as Record<string, unknown>;
-  return {
-    refusals: notes['x-refusals'] as RouteNotes['refusals'],
-    sends: notes['x-sends'] as RouteNotes['sends'],
-    optional: notes['x-optional'] as boolean,
-  };
-}
-
-function removeNotes(operation: Operation): void {
-  const notes = operation as Record<string, unknown>;
-  for (const name of ['x-refusals', 'x-sends', 'x-optional']) delete notes[name];
-}
-
-/** Adds what all routes have in common: examples, error responses, headers, component names, the guide to errors. */
-function completed(document: ApiDocument, webhooksOf: DocumentInfo['webhooks']): ApiDocument {
-  const allCodes = new Set<ProblemCode>(codesOfAnyPath);
-  const all: ApiResponse[] = [];
-  for (const path of Object.values(document.paths ?? {})) {
-    for (const [method, operation] of Object.entries(path)) {
-      const { sends, optional } = notesOf(operation);
-      if (operation.requestBody && optional) operation.requestBody.required = false;
-      if (operation.requestBody) operation.requestBody.content = withExample(operation.requestBody.content);
-      for (const parameter of operation.parameters ?? [])
-        if (parameter.schema) parameter.schema = plainSchema(parameter.schema);
-      const responses = operation.responses ?? {};
-      operation.responses = responses;
-      for (const [status, response] of Object.entries(responses)) {
-        if (response.description === 'Default Response')
-          response.description = STATUS_CODES[status] ?? 'Response';
-        if (response.content) response.content = withExample(response.content);
-      }
-      const codes = codesFor(method, operation);
-      for (const code of codes) allCodes.add(code);
-      for (const status of new Set(codes.map((code) => problems[code].status).sort()))
-        responses[status] ??= problemResponse(codes.filter((code) => problems[code].status === status));
-      for (const [status, response] of Object.entries(responses))
-        addHeaders(response, Number(status), operation, sends);
-      all.push(...Object.values(responses));
-      removeNotes(operation);
-    }
-  }
-  nameComponents(document);
-  const webhooks = webhooksOf?.();
-  if (webhooks) {
-    document.webhooks = webhooks.requests;
-    Object.assign(document.components.schemas, webhooks.schemas);
-  }
-  document.components.headers = usedHeaders(all);
-  addGuide(document, errorsGuide(allCodes));
-  return document;
-}
-
-function addGuide(document: ApiDocument, guide: Tag): void {
-  document.tags.push(guide);
-  document['x-tagGroups'][0]?.tags.push(guide.name);
-}
-
-function problemResponse(codes: readonly ProblemCode[]) {
-  return {
-    description: codes.map((code) => `\`${code}\`: ${problems[code].title}.`).join(' '),
-    content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-  };
-}
-
-/** Returns the content with an example, and with its schema in the plain form. */
-function withExample(content: Content | undefined): Content {
-  const entries = Object.entries(content ?? {}).map(([type, { schema = {}, example }]) => {
-    const shown = example ?? schemaExample(schema);
-    // Generators treat NDJSON as text.
-    if (type === 'application/x-ndjson')
-      return [type, { schema: { type: 'string' }, example: `${JSON.stringify(shown)}\n` }];
-    const isJson = type === 'application/json';
-    return [type, { schema: plainSchema(schema), ...(isJson && { example: shown }) }];
-  });
-  return Object.fromEntries(entries);
 }

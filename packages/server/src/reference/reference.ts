@@ -35,7 +35,7 @@ function scalarScript(): StaticContent {
  * Serves the API reference at `/docs`: Scalar, which reads `/openapi.json`. The script comes from the Fastify
  * package, which has 15 dependencies; `@scalar/api-reference` contains the same script and has 270.
  */
-export function referenceRoutes(app: FastifyInstance): void {
+export function referenceRoutes(app: FastifyInstance, title: string): void {
   const scalar = scalarScript();
   const scalarName = `scalar-${scalar.hash}.js`;
   app.get(`/docs/assets/${scalarName}`, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
@@ -48,9 +48,8 @@ export function referenceRoutes(app: FastifyInstance): void {
       asset.send(request, guarded(reply)),
     );
   }
-  let page: StaticContent | undefined;
+  const page = StaticContent.of('text/html; charset=utf-8', pageOf(title, scalarName));
   app.get('/docs', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
-    page ??= StaticContent.of('text/html; charset=utf-8', pageOf(app.apiDocument().info.title, scalarName));
     return page.send(request, guarded(reply));
   });
 }

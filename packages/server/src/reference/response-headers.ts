@@ -1,5 +1,3 @@
-import { type ApiResponse, isCounted, type Operation } from '../web/api-document.js';
-
 const text = (description: string, example: string) => ({
   description,
   schema: { type: 'string' },
@@ -7,7 +5,7 @@ const text = (description: string, example: string) => ({
 });
 
 /** The response headers that clients use. */
-const headers = {
+export const headers = {
   'X-Request-Id': text(
     'Request ID. If the request has an `X-Request-Id` of 8 to 128 letters, digits, dots, hyphens or underscores, ' +
       'the response has the same one.',
@@ -40,33 +38,3 @@ const headers = {
   'Posthorn-Cell': text('The name of the cell to use instead.', 'eu2'),
 };
 export type HeaderName = keyof typeof headers;
-
-/** Returns the headers of the document's components: those that its responses use. */
-export function usedHeaders(responses: readonly ApiResponse[]): Record<string, unknown> {
-  const used = new Set(responses.flatMap((response) => Object.keys(response.headers ?? {})));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => used.has(name)));
-}
-
-/**
- * Adds the headers to a response. `sent` lists the headers that successful responses of the operation have in addition
- * to the usual ones.
- */
-export function addHeaders(
-  response: ApiResponse,
-  status: number,
-  operation: Operation,
-  sent: readonly HeaderName[],
-): void {
-  const names: HeaderName[] = ['X-Request-Id'];
-  if (isCounted(operation) && status !== 401) names.push('RateLimit', 'RateLimit-Policy');
-  if (status < 400) names.push(...sent);
-  if (status < 300 && operation.parameters?.some(({ name }) => name === 'Idempotency-Key'))
-    names.push('Idempotency-Replayed');
-  if (status === 401) names.push('WWW-Authenticate');
-  if (status === 421) names.push('Posthorn-Cell');
-  const waits = status === 429 || status === 503 || response.description?.includes('idempotency_in_progress');
-  if (waits) names.push('Retry-After');
-  response.headers = Object.fromEntries(
-    names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  );
-}

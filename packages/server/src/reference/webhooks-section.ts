@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import { titleOf } from '../lifecycles/resource-schema.js';
-import type { Schema, Tag } from '../web/api-document.js';
-import { plainSchema } from './components.js';
+import type { Tag } from '../web/route.js';
+import { plainSchema, type Schema } from './components.js';
 
 const header = (name: string, description: string, more: { required?: false; example?: string } = {}) => ({
   name,

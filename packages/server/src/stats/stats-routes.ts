@@ -1,13 +1,15 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import type { Database } from '../postgres/database.js';
 import { dayMs } from '../values/duration.js';
 import type { InputFault } from '../values/problem.js';
-import { rangeFaults, rangeOf } from '../web/range.js';
-import { nonEmpty, timeRange } from '../web/schemas.js';
-import { type Tenancy, tenancyOf } from '../web/tenancy.js';
+import { readRange, timeRange } from '../web/lists.js';
+import { type Arrived, type Route, route } from '../web/route.js';
+import { dataOf, filter, oneOf, orNull, ownOrganization, text, time, whole } from '../web/schemas.js';
+import type { Tenancy } from '../web/tenancy.js';
+import { webhookParams } from '../webhooks/webhook-schemas.js';
 import { readWebhook } from '../webhooks/webhook-store.js';
-import { readDeliveryCounts, type Step } from './delivery-count-store.js';
+import { findWebhook } from '../webhooks/webhook-writes.js';
+import { readDeliveryCounts, readUndelivered, type Step } from './delivery-count-store.js';
 import { type EventStep, readEventCounts, readFrequentTypes } from './event-count-store.js';
 import {
   defaultInterval,
@@ -35,67 +37,61 @@ const stepsOf = {
 
 const StatsQuery = Type.Object(
   {
-    organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
-    workspace_id: nonEmpty('Count only events from this workspace, and deliveries to webhooks in it.', [
+    organization_id: ownOrganization,
+    workspace_id: filter(
+      'Count only events from this workspace, and deliveries to webhooks in it.',
       'WS-berlin',
-    ]),
-    webhook_id: nonEmpty('Count only deliveries to this webhook, and no events.', [
+    ),
+    webhook_id: filter(
+      'Count only deliveries to this webhook, and no events.',
       'WHK-01KA3Z8M5Q2V7X4C9E1G6J8N0R',
-    ]),
+    ),
     from: timeRange.from,
     to: timeRange.to,
     interval: Type.Optional(
-      Type.Enum([...intervals], {
-        description:
-          'Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, ' +
+      oneOf(
+        intervals,
+        'Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, ' +
           '`hour` for up to 7 days, otherwise `day`.',
-      }),
+      ),
     ),
   },
   { additionalProperties: false },
 );
-type StatsQuery = Static<typeof StatsQuery>;
-
-const count = (description: string, example: number) => Type.Integer({ description, examples: [example] });
-const orNull = (description: string, example: number) =>
-  Type.Union([Type.Integer(), Type.Null()], { description, examples: [example] });
 
 const figureFields = {
   events: orNull(
-    'Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set.',
-    128,
+    whole(
+      'Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set.',
+      128,
+    ),
   ),
-  delivered: count('Number of deliveries that succeeded.', 124),
-  failed_attempts: count(
+  delivered: whole('Number of deliveries that succeeded.', 124),
+  failed_attempts: whole(
     'Number of attempts that failed, including the last attempt of deliveries that the service gave up on.',
     6,
   ),
-  given_up: count('Number of deliveries that the service gave up on.', 1),
+  given_up: whole('Number of deliveries that the service gave up on.', 1),
   p50_ms: orNull(
-    'Median duration of the successful attempts, accurate to within 10%. Null if there are none.',
-    41,
+    whole('Median duration of the successful attempts, accurate to within 10%. Null if there are none.', 41),
   ),
   p95_ms: orNull(
-    '95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there ' +
-      'are none.',
-    180,
+    whole(
+      '95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there ' +
+        'are none.',
+      180,
+    ),
   ),
 };
 
-const time = (description: string, example: string) =>
-  Type.String({ format: 'date-time', description, examples: [example] });
-
-const StatsSchema = Type.Object(
+const Stats = Type.Object(
   {
-    interval: Type.Enum([...intervals], { description: 'Length of a bucket.', examples: ['hour'] }),
+    interval: oneOf(intervals, 'Length of a bucket.', 'hour'),
     from: time('Start of the time range.', '2026-11-14T09:30:00.000Z'),
     to: time('End of the time range.', '2026-11-15T09:30:00.000Z'),
     buckets: Type.Array(
       Type.Object(
-        {
-          at: time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'),
-          ...figureFields,
-        },
+        { at: time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'), ...figureFields },
         { title: 'StatsBucket' },
       ),
       {
@@ -103,81 +99,160 @@ const StatsSchema = Type.Object(
           'Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole.',
       },
     ),
-    totals: Type.Object(figureFields, {
-      title: 'StatsTotals',
-      description: 'Totals of all buckets.',
-    }),
+    totals: Type.Object(figureFields, { title: 'StatsTotals', description: 'Totals of all buckets.' }),
     events_by_type: Type.Union(
       [
         Type.Array(
           Type.Object(
             {
-              type: Type.String({ description: 'Event type.', examples: ['invoice.paid'] }),
-              count: count('Number of events recorded.', 57),
+              type: text('Event type.', 'invoice.paid'),
+              count: whole('Number of events recorded.', 57),
             },
             { title: 'TypeCount' },
           ),
         ),
         Type.Null(),
       ],
-      {
-        description: `The ${typesMax} most frequent event types. Null if \`events\` is null.`,
-      },
+      { description: `The ${typesMax} most frequent event types. Null if \`events\` is null.` },
     ),
   },
   { title: 'Stats' },
 );
 
-/** Adds `GET /v1/stats`: what was recorded and delivered, over time. */
-export function statsRoute(app: FastifyInstance, database: Database, now: () => number): void {
-  app.get<{ Querystring: StatsQuery }>(
-    '/v1/stats',
-    {
-      config: {
-        scopes: ['webhooks:read'],
-        check: ({ query }: FastifyRequest) => queryFaults(query as StatsQuery, now()),
+const webhookHours = 48;
+const hourMs = 3_600_000;
+
+const WebhookStats = Type.Object(
+  {
+    since: time('Start of the 48 hours.', '2026-11-13T09:30:00.000Z'),
+    success: whole('Number of successful deliveries.', 998),
+    failed: whole('Number of failed deliveries.', 2),
+    pending: whole('Number of deliveries that are waiting for an attempt.', 0),
+    success_rate: Type.Union([Type.Number(), Type.Null()], {
+      description:
+        'Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended.',
+      examples: [0.998],
+    }),
+    duration_ms: Type.Object(
+      {
+        p50: orNull(whole('Median. Null if there are no successful deliveries.', 41)),
+        p95: orNull(whole('95th percentile. Null if there are no successful deliveries.', 180)),
       },
-      schema: {
-        operationId: 'getStats',
-        tags: ['Deliveries'],
-        summary: 'Get statistics',
-        description:
-          'Counts events by the time they were recorded, and deliveries by the time of their attempts. Delivery ' +
-          'counts are at most 10 seconds old, and event counts at most 60 seconds. The default time range is the ' +
-          'last 24 hours. A range can cover up to 90 days. Whole buckets are counted, so the first one can start ' +
-          'before `from` and the last one can end after `to`.',
-        querystring: StatsQuery,
-        response: { 200: Type.Object({ data: StatsSchema }) },
+      {
+        title: 'Durations',
+        description: 'Durations of the successful attempts in milliseconds, accurate to within 10%.',
       },
-    },
-    async (request, reply) => {
-      const { query, token } = request;
-      const tenancy = tenancyOf(token, query);
-      const { fromMs, toMs } = rangeWithin(query, now());
-      const interval = query.interval ?? defaultInterval(toMs - fromMs);
-      const span = spanOf(interval, fromMs, toMs);
-      const counts = { organization_id: tenancy.organization_id, ...span };
-      const steps = stepsOf[interval];
-      const scope = await scopeOf(database, tenancy, query.webhook_id);
-      const hasEvents = query.webhook_id === undefined && token.scopes.includes('events:read');
-      const inScope = { ...counts, scope: tenancy.workspace_id ?? '' };
-      // One after another, because a read uses one connection at a time.
-      const deliveries =
-        scope === undefined ? [] : await readDeliveryCounts(database, { ...counts, scope }, steps.deliveries);
-      const events = hasEvents ? await readEventCounts(database, inScope, steps.events) : undefined;
-      const types = hasEvents ? await readFrequentTypes(database, inScope, steps.events, typesMax) : null;
-      reply.header('Cache-Control', 'no-store');
-      return {
-        data: {
-          interval,
-          from: new Date(fromMs).toISOString(),
-          to: new Date(toMs).toISOString(),
-          ...figuresOf(interval, span, deliveries, events),
-          events_by_type: types,
+    ),
+    oldest_undelivered_at: orNull(
+      time('Time when the oldest pending delivery was created. Null if there is none.'),
+      null,
+    ),
+    hours: Type.Array(
+      Type.Object(
+        {
+          hour: time('Start of the hour.', '2026-11-15T09:00:00.000Z'),
+          success: whole('Number of successful deliveries.', 23),
+          failed: whole('Number of failed deliveries.', 0),
         },
-      };
-    },
-  );
+        { title: 'WebhookStatsHour' },
+      ),
+      { description: 'Counts for each hour, by the time when the deliveries ended.' },
+    ),
+  },
+  { title: 'WebhookStats' },
+);
+
+export function statsRoutes(database: Database, now: () => number): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/stats',
+      operationId: 'getStats',
+      tag: 'Deliveries',
+      summary: 'Get statistics',
+      description:
+        'Counts events by the time they were recorded, and deliveries by the time of their attempts. Delivery ' +
+        'counts are at most 10 seconds old, and event counts at most 60 seconds. The default time range is the ' +
+        'last 24 hours. A range can cover up to 90 days. Whole buckets are counted, so the first one can start ' +
+        'before `from` and the last one can end after `to`.',
+      scopes: ['webhooks:read'],
+      query: StatsQuery,
+      input: ({ query }, faults) => readStatsRange(query, now(), faults),
+      returns: { 200: dataOf(Stats) },
+      handler: async ({ query, token, tenancy, input: { fromMs, toMs } }, reply) => {
+        const interval = query.interval ?? defaultInterval(toMs - fromMs);
+        const span = spanOf(interval, fromMs, toMs);
+        const counts = { organization_id: tenancy.organization_id, ...span };
+        const steps = stepsOf[interval];
+        const scope = await scopeOf(database, tenancy, query.webhook_id);
+        const hasEvents = query.webhook_id === undefined && token.scopes.includes('events:read');
+        const inScope = { ...counts, scope: tenancy.workspace_id ?? '' };
+        // One after another, because a read uses one connection at a time.
+        const deliveries =
+          scope === undefined
+            ? []
+            : await readDeliveryCounts(database, { ...counts, scope }, steps.deliveries);
+        const events = hasEvents ? await readEventCounts(database, inScope, steps.events) : undefined;
+        const types = hasEvents ? await readFrequentTypes(database, inScope, steps.events, typesMax) : null;
+        reply.header('Cache-Control', 'no-store');
+        return {
+          data: {
+            interval,
+            from: new Date(fromMs).toISOString(),
+            to: new Date(toMs).toISOString(),
+            ...figuresOf(interval, span, deliveries, events),
+            events_by_type: types,
+          },
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/v1/webhooks/{webhook_id}/stats',
+      operationId: 'webhookStats',
+      tag: 'Deliveries',
+      summary: 'Get webhook statistics',
+      description:
+        'Counts the deliveries that ended in the last 48 hours and those that are waiting. The counts of ended ' +
+        'deliveries are at most 10 seconds old. Test events are not included.',
+      scopes: ['webhooks:read'],
+      params: webhookParams,
+      returns: { 200: dataOf(WebhookStats) },
+      handler: async (request) => {
+        const { organization_id, id } = await findWebhook(database, request);
+        const nowMs = now();
+        const sinceMs = nowMs - webhookHours * hourMs;
+        const span = spanOf('hour', sinceMs, nowMs);
+        // Of the first hour, only the minutes after `since` count.
+        const firstEndMs = span.fromMs + hourMs;
+        const counts = { organization_id, scope: id };
+        const deliveries = [
+          ...(await readDeliveryCounts(database, { ...counts, fromMs: sinceMs, toMs: firstEndMs }, 1)),
+          ...(await readDeliveryCounts(database, { ...counts, fromMs: firstEndMs, toMs: span.toMs }, 60)),
+        ];
+        const { buckets, totals } = figuresOf('hour', span, deliveries, undefined);
+        const { delivered: success, given_up: failed, p50_ms: p50, p95_ms: p95 } = totals;
+        const since = new Date(sinceMs);
+        const { pending, oldest } = await readUndelivered(database, organization_id, id, since);
+        return {
+          data: {
+            since: since.toISOString(),
+            success,
+            failed,
+            pending,
+            success_rate: success + failed === 0 ? null : success / (success + failed),
+            duration_ms: { p50, p95 },
+            oldest_undelivered_at: oldest?.toISOString() ?? null,
+            hours: buckets.map(({ at, delivered, given_up }) => ({
+              hour: at,
+              success: delivered,
+              failed: given_up,
+            })),
+          },
+        };
+      },
+    }),
+  ];
 }
 
 /** Returns whose deliveries to count, or undefined for a webhook that the token cannot see. */
@@ -199,32 +274,29 @@ async function scopeOf(
 }
 
 /**
- * Returns the requested range. The default is the last 24 hours. If a range without an end became too long while the
- * request was on its way, the range ends slightly before now.
+ * Reads the range. The default is the last 24 hours. If a range without an end became too long while the request was
+ * on its way, the range ends slightly before now.
  */
-function rangeWithin(query: StatsQuery, nowMs: number): { fromMs: number; toMs: number } {
-  const { fromMs, toMs } = rangeOf(query);
-  if (fromMs === undefined || toMs !== undefined) {
-    const endMs = toMs ?? nowMs;
-    return { fromMs: fromMs ?? endMs - dayMs, toMs: endMs };
-  }
-  const longestMs = fromMs + (query.interval === 'minute' ? minutesMsMax : statsMsMax);
-  return { fromMs, toMs: nowMs - longestMs <= requestMsMax ? Math.min(nowMs, longestMs) : nowMs };
-}
-
-function queryFaults(query: StatsQuery, nowMs: number): readonly InputFault[] {
-  const faults = rangeFaults(query);
-  if (faults.length > 0) return faults;
-  const { fromMs, toMs } = rangeWithin(query, nowMs);
-  if (fromMs > toMs) {
-    return [{ parameter: 'from', code: 'from_after_to', detail: 'must not be in the future' }];
-  }
-  if (toMs - fromMs > statsMsMax) {
-    return [{ parameter: 'from', code: 'range_too_long', detail: "must be at most 90 days before 'to'" }];
-  }
-  if (query.interval === 'minute' && toMs - fromMs > minutesMsMax) {
+function readStatsRange(
+  query: Arrived['query'],
+  nowMs: number,
+  faults: InputFault[],
+): { fromMs: number; toMs: number } {
+  const longestMs = query.interval === 'minute' ? minutesMsMax : statsMsMax;
+  const given = readRange(query, faults);
+  const endMs = given.toMs ?? nowMs;
+  const fromMs = given.fromMs ?? endMs - dayMs;
+  const isSlightlyLate = given.toMs === undefined && nowMs - fromMs - longestMs <= requestMsMax;
+  const range = { fromMs, toMs: isSlightlyLate ? Math.min(nowMs, fromMs + longestMs) : endMs };
+  const spanMs = range.toMs - fromMs;
+  if (faults.length > 0) return range;
+  if (spanMs < 0)
+    faults.push({ parameter: 'from', code: 'from_after_to', detail: 'must not be in the future' });
+  else if (spanMs > statsMsMax)
+    faults.push({ parameter: 'from', code: 'range_too_long', detail: "must be at most 90 days before 'to'" });
+  else if (query.interval === 'minute' && spanMs > minutesMsMax) {
     const detail = "'minute' supports at most 6 hours; use 'hour' or 'day', or a shorter time range";
-    return [{ parameter: 'interval', code: 'range_too_long', detail }];
+    faults.push({ parameter: 'interval', code: 'range_too_long', detail });
   }
-  return [];
+  return range;
 }

@@ -15,9 +15,8 @@ import { drainOnClose, inTurn } from './connections.js';
 import { decodeBody, parseJson } from './json-body.js';
 import { type Elsewhere, knownRoutes } from './known-routes.js';
 import { MalformedHttp, problemOf, sendProblem } from './problems.js';
-import { parseQueryString } from './query.js';
 import { sourceAddress } from './source-address.js';
-import { installValidation } from './validation.js';
+import { installValidation, parseQueryString } from './validation.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

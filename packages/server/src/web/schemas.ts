@@ -1,56 +1,171 @@
-import Type from 'typebox';
-import { instantPattern } from '../values/instant.js';
+import Type, { type Static, type TSchema } from 'typebox';
+import { identifierPattern, kindPattern } from '../values/identifier.js';
 
-export { EventSchema } from './event-schema.js';
-export { cursorParameter, limitParameter, PageMeta } from './paging.js';
+type Options = Type.TSchemaOptions;
 
-export const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
-  Type.Union([schema, Type.Null()], options);
+const shown = (description: string, examples: readonly unknown[]): Options => ({
+  description,
+  ...(examples.length > 0 && { examples }),
+});
+
+/** The fields of bodies, each with its description and, if given, an example. */
+export const text = (description: string, ...examples: string[]) => Type.String(shown(description, examples));
+export const whole = (description: string, ...examples: number[]) =>
+  Type.Integer(shown(description, examples));
+export const flag = (description: string, ...examples: boolean[]) =>
+  Type.Boolean(shown(description, examples));
+export const time = (description: string, ...examples: string[]) =>
+  Type.String({ format: 'date-time', ...shown(description, examples) });
+export const id = (prefix: string, description: string, ...examples: string[]) =>
+  Type.String({ pattern: `^${prefix}-`, ...shown(description, examples) });
+export const oneOf = <Value extends string>(
+  values: readonly Value[],
+  description: string,
+  ...examples: NoInfer<Value>[]
+) => Type.Enum([...values], shown(description, examples));
+
+/** Returns the schema of a value that can be null. The examples replace those of the value. */
+export const orNull = <T extends TSchema>(schema: T, ...examples: unknown[]) => {
+  const { description, examples: own } = schema as { description?: string; examples?: readonly unknown[] };
+  const all = examples.length > 0 ? examples : own;
+  return Type.Union([schema, Type.Null()], {
+    ...(description !== undefined && { description }),
+    ...(all && { examples: all }),
+  });
+};
+
+/** Returns the schema of an object whose names are not known in advance. */
+export const mapOf = <T extends TSchema>(values: T, options: Options) =>
+  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: values, ...options });
 
 /** Returns the schema of a filter. Accepts any non-empty value: an unknown one is not an error, but matches nothing. */
-export const nonEmpty = (description: string, examples: string[]) =>
-  Type.Optional(Type.String({ minLength: 1, description, examples }));
+export const filter = (description: string, example: string) =>
+  Type.Optional(Type.String({ minLength: 1, description, examples: [example] }));
+
+/** The filter by organization of lists that return only one organization anyway. */
+export const ownOrganization = filter("Organization ID. Default: the token's organization.", 'ORG-demo');
+
+/** Returns the schema of a body that wraps what it is about. */
+export const dataOf = <T extends TSchema>(data: T, options: Options = {}) => Type.Object({ data }, options);
+
+export const organizationId = text('Organization ID.', 'ORG-demo');
+export const eventParams = Type.Object({ event_id: text('Event ID.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3') });
 
 /** The filters that the event list and the tail share. */
 export const eventFilters = {
   organization_id: Type.String({
     minLength: 1,
-    description: 'Organization ID. The token must belong to this organization.',
-    examples: ['ORG-demo'],
+    ...shown('Organization ID. The token must belong to this organization.', ['ORG-demo']),
   }),
-  workspace_id: nonEmpty('Return only results for this workspace.', ['WS-berlin']),
-  type: nonEmpty('Return only events of this type.', ['invoice.finalized']),
-  subject_type: nonEmpty('Return only events about this type of subject.', ['service_line']),
-  subject_id: nonEmpty('Return only events about this subject. Use it to get the history of one resource.', [
+  workspace_id: filter('Return only results for this workspace.', 'WS-berlin'),
+  type: filter('Return only events of this type.', 'invoice.finalized'),
+  subject_type: filter('Return only events about this type of subject.', 'service_line'),
+  subject_id: filter(
+    'Return only events about this subject. Use it to get the history of one resource.',
     'LIN-7',
-  ]),
-  actor_id: nonEmpty('Return only events caused by this actor.', ['USR-ada']),
+  ),
+  actor_id: filter('Return only events caused by this actor.', 'USR-ada'),
 } as const;
 
-const instant = (description: string, examples: string[]) =>
-  Type.Optional(
-    Type.String({ minLength: 1, description, examples, 'x-documented': { pattern: instantPattern } }),
-  );
-
-export const timeRange = {
-  from: instant(
-    'Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC.',
-    ['2026-11-01'],
-  ),
-  to: instant(
-    'End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC.',
-    ['2026-11-30T12:00:00Z'],
-  ),
-} as const;
+export const PageMeta = Type.Object(
+  {
+    cursor: orNull(
+      text('Pass this as `cursor` to get the next page. It does not expire.', 'ELpE78cQ9KG_AQGh3T-Uin4'),
+    ),
+    has_more: flag('Whether there are more results.'),
+  },
+  { title: 'PageMeta' },
+);
 
 /** The fields that explain a failure. */
 export const diagnosisFields = {
-  error_detail: Type.String({
-    description: 'What happened, in one or two sentences.',
-    examples: ['Nothing is listening on example.com:443.'],
-  }),
-  remedy: Type.String({
-    description: 'What to do about it, in one or two sentences.',
-    examples: ['Start the receiver, or correct the port in the URL.'],
-  }),
+  error_detail: text('What happened, in one or two sentences.', 'Nothing is listening on example.com:443.'),
+  remedy: text(
+    'What to do about it, in one or two sentences.',
+    'Start the receiver, or correct the port in the URL.',
+  ),
 };
+
+/** Returns the schema of an actor, a subject or a target. The description says which types are usual. */
+export const ReferenceSchema = (description: string, sample: { type: string; id: string }) =>
+  Type.Object(
+    { type: text('Type.'), id: text('ID.') },
+    { title: 'Reference', description, examples: [sample] },
+  );
+
+/** Returns the schema of an actor or a subject in a request. */
+export const ReferenceInput = (description: string, example: { type: string; id: string }) =>
+  Type.Object(
+    {
+      type: Type.String({ pattern: kindPattern, description: 'Type, such as `user` or `invoice`.' }),
+      id: Type.String({ pattern: identifierPattern.resource, description: 'ID.' }),
+    },
+    { title: 'ReferenceInput', additionalProperties: false, description, examples: [example] },
+  );
+
+export const EventSchema = Type.Object(
+  {
+    id: id('EVT', 'Event ID.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+    type: text('Event type. `GET /v1/event-types` lists all types.', 'service_line.activated'),
+    organization_id: id('ORG', 'Organization ID.', 'ORG-demo'),
+    workspace_id: orNull(
+      id('WS', 'Workspace ID. Null if the event concerns the whole organization.', 'WS-berlin'),
+    ),
+    actor: ReferenceSchema('Who caused the event, such as a `user`, an `agent` or the `system`.', {
+      type: 'user',
+      id: 'USR-ada',
+    }),
+    subject: ReferenceSchema('What the event is about, such as a `service_line` or a `run`.', {
+      type: 'service_line',
+      id: 'LIN-7',
+    }),
+    payload: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'Depends on the event type. The key order and the numbers are exactly as recorded.',
+        examples: [
+          {
+            previous_status: 'draft',
+            new_status: 'active',
+            execution_model: 'agent_led',
+            product_line: 'bookkeeping',
+          },
+        ],
+      },
+    ),
+    created_at: time('Time when the event was recorded.'),
+  },
+  { title: 'Event', additionalProperties: false },
+);
+
+export const ProblemSchema = Type.Object({
+  type: text('Link to the explanation of the code.'),
+  title: text('Short description. It is always the same for a given code.'),
+  status: whole('HTTP status.'),
+  detail: text('What went wrong in this request.'),
+  instance: text('Request path.'),
+  code: text('Error code. Programs can rely on it: its meaning never changes.'),
+  request_id: text('Request ID, as in `X-Request-Id`.'),
+  errors: Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          parameter: Type.Optional(text('Name of the query parameter or header.')),
+          pointer: Type.Optional(text('JSON pointer to the place in the body.')),
+          code: text('Code of this error.'),
+          detail: text('What is wrong.'),
+        },
+        { title: 'InputError' },
+      ),
+      { description: 'Everything that is wrong with the input.' },
+    ),
+  ),
+  possible_moves: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Only for `move_not_allowed`: the moves that are allowed.',
+      examples: [['pause', 'close']],
+    }),
+  ),
+  cell: Type.Optional(text('Only for `wrong_cell`: the name of the cell to use instead.', 'eu2')),
+});

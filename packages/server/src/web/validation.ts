@@ -4,7 +4,12 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { faultsFromAjv, knownFirst } from '../values/fault.js';
 import { type InputFault, inputProblem, Problem } from '../values/problem.js';
-import { isReadable, type RawQuery } from './query.js';
+
+/** A query string as sent. A name that appears twice keeps both values, so that the request can be refused. */
+export type RawQuery = Record<string, string | string[]>;
+
+/** Marks a name or value whose percent-encoding is not UTF-8. No valid one contains NUL. */
+const undecodable = '\0undecodable';
 
 /** Checks what schemas cannot express. It must handle values that the schemas refused. */
 type InputCheck = (request: FastifyRequest) => readonly InputFault[] | Promise<readonly InputFault[]>;
@@ -56,10 +61,7 @@ export function installValidation(app: FastifyInstance): void {
         // Parameters come first: they decide the status, and only the first faults are listed.
         return [
           ...knownFirst([...faults, ...checked.filter(isOfParameter)]),
-          ...knownFirst([
-            ...(body?.(request.body) ?? []),
-            ...checked.filter((fault) => !isOfParameter(fault)),
-          ]),
+          ...knownFirst([...(body?.(request) ?? []), ...checked.filter((fault) => !isOfParameter(fault))]),
         ];
       },
     };
@@ -92,12 +94,12 @@ function validatorOf(schema: TSchema, changes: object = {}): ValidateFunction {
   return validate;
 }
 
-function bodyValidator(schema: TSchema): (body: unknown) => readonly InputFault[] {
-  return (body) => {
+function bodyValidator(schema: TSchema): (request: FastifyRequest) => readonly InputFault[] {
+  return (request) => {
     const validate = validatorOf(schema);
     // A missing body counts as an empty object, so that each required field is reported. A body of `null` does not.
-    const given = body === undefined ? {} : body;
-    return validate(given) ? [] : faultsFromAjv(validate.errors ?? [], given);
+    if (request.body === undefined) request.body = {};
+    return validate(request.body) ? [] : faultsFromAjv(validate.errors ?? [], request.body);
   };
 }
 
@@ -137,3 +139,31 @@ const isOfParameter = (fault: InputFault) => 'parameter' in fault;
 const parameterOf = (fault: InputFault) => ('parameter' in fault ? fault.parameter : '');
 const printable = (name: string) => (isReadable(name) ? name.slice(0, 100) : '(unreadable)');
 const listed = (names: string[]) => (names.length > 0 ? names.join(', ') : 'none');
+
+export function parseQueryString(text: string): RawQuery {
+  const query: RawQuery = Object.create(null);
+  for (const part of text.split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1));
+    const before = query[name];
+    if (before === undefined) query[name] = value;
+    else if (Array.isArray(before)) before.push(value);
+    else query[name] = [before, value];
+  }
+  return query;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undecodable;
+  }
+}
+
+/** Returns whether a name or value could be decoded and has no NUL, which PostgreSQL cannot store. */
+export function isReadable(text: string): boolean {
+  return !text.includes('\0');
+}

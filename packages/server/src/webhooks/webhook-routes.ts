@@ -1,346 +1,194 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type, { type Static } from 'typebox';
-import { storeWithWrite } from '../access/idempotency.js';
+import Type from 'typebox';
 import { changesBetween } from '../audit/audit.js';
-import { auditedWrite, writeAudit } from '../audit/audit-store.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { batchOf, recordBatch } from '../events/recording-store.js';
-import type { Database } from '../postgres/database.js';
-import { levelFor } from '../signals/reported.js';
-import type { AddressPolicy } from '../values/address.js';
-import { identifierPattern, newId } from '../values/identifier.js';
-import { type InputFault, inputProblem, Problem } from '../values/problem.js';
-import type { SecretBox } from '../values/secret-box.js';
-import { tenancyOf } from '../web/tenancy.js';
-import type { DeliveryControl } from './probes.js';
-import { generatedSecret, secretFaults } from './secret-routes.js';
-import { subscribedTypesFaults } from './subscribed-types.js';
-import { verifyAndSettle } from './verify-routes.js';
-import { distinctTypes, type Webhook, webhookDisabled } from './webhook.js';
-import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
+import { pageOf } from '../postgres/keyset.js';
+import { list, pageBody, pageSchema } from '../web/lists.js';
+import { type Route, route } from '../web/route.js';
+import { dataOf, filter, ownOrganization } from '../web/schemas.js';
+import { change, create, rotate, test, verify, type WebhookContext } from './webhook-changes.js';
+import { checkSecret, checkTestType, checkWebhook, readGrace } from './webhook-input.js';
 import {
-  type GivenHeaders,
-  keptHeaderFaults,
-  openHeaders,
-  replacedHeaders,
-  type SealedHeaders,
-  sealHeaders,
-} from './webhook-headers.js';
-import { createdBody, findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
-import {
-  CreatedWebhookSchema,
-  customHeaderFaults,
-  EventTypesField,
-  eventTypesFaults,
-  SecretField,
-  settingFields,
-  UrlField,
+  CreateBody,
+  CreatedWebhook,
+  NoBody,
+  PatchBody,
+  RotateBody,
+  RotatedWebhook,
+  TestBody,
+  TestResult,
   WebhookSchema,
   webhookParams,
 } from './webhook-schemas.js';
+import { deleteWebhook, listWebhooks } from './webhook-store.js';
 import {
-  changeWebhook,
-  createWebhook,
-  deleteWebhook,
-  disableWebhook,
-  type WebhookChange,
-} from './webhook-store.js';
-import { checkWebhookUrl } from './webhook-url.js';
+  auditedFields,
+  findWebhook,
+  noWebhook,
+  webhookBody,
+  webhookKey,
+  writeWebhook,
+} from './webhook-writes.js';
 
-export interface WebhookRoutesOptions {
-  database: Database;
-  catalogue: Catalogue;
-  policy: AddressPolicy;
-  secrets: SecretBox;
-  control: DeliveryControl;
-  now: () => number;
-  /** How many webhooks an organization can have. */
-  webhooksMax: number;
-}
-
-const CreateBody = Type.Object(
-  {
-    organization_id: Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description: 'Organization ID. The token must belong to this organization.',
-      examples: ['ORG-demo'],
+export function webhookRoutes(context: WebhookContext): readonly Route[] {
+  const { database, catalogue, control, webhooksMax } = context;
+  const tag = 'Webhooks';
+  const params = webhookParams;
+  const path = '/v1/webhooks/{webhook_id}';
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/webhooks',
+      operationId: 'listWebhooks',
+      tag,
+      summary: 'List webhooks',
+      description: `Returns webhooks, newest first. An organization has at most ${webhooksMax}${webhooksMax <= 100 ? ', so one page contains all of them' : ''}.`,
+      scopes: ['webhooks:read'],
+      ...list({
+        name: 'webhooks',
+        filters: {
+          organization_id: ownOrganization,
+          workspace_id: filter('Return only webhooks in this workspace.', 'WS-berlin'),
+        },
+        limit: 100,
+      }),
+      returns: { 200: pageSchema(WebhookSchema) },
+      handler: async ({ tenancy, input }) => {
+        const rows = await listWebhooks(database, tenancy, input.after, input.limit + 1);
+        return pageBody(pageOf(rows, input.limit), input, webhookBody);
+      },
     }),
-    workspace_id: Type.Optional(
-      Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
-        description:
-          'Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives ' +
-          'events from the whole organization.',
-      }),
-    ),
-    url: UrlField,
-    event_types: EventTypesField,
-    secret: Type.Optional(SecretField),
-    ...settingFields,
-  },
-  { additionalProperties: false },
-);
-
-const PatchBody = Type.Object(
-  {
-    url: Type.Optional(UrlField),
-    event_types: Type.Optional(EventTypesField),
-    ...settingFields,
-    status: Type.Optional(
-      Type.Enum(['active', 'disabled'], {
-        description:
-          '`disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook ' +
-          'becomes `unverified`.',
-      }),
-    ),
-  },
-  { additionalProperties: false, minProperties: 1, examples: [{ event_types: ['invoice.*'] }] },
-);
-
-export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): void {
-  const { database, catalogue, policy, secrets, control, now, webhooksMax } = options;
-
-  app.post<{ Body: Static<typeof CreateBody> }>(
-    '/v1/webhooks',
-    {
-      config: {
-        scopes: ['webhooks:write', 'events:read'],
-        check: (request) => bodyFaults(request, false),
-        idempotent: true,
-        sends: ['Location'],
-        refusals: ['organization_forbidden', 'workspace_forbidden', 'too_many_webhooks'],
+    route({
+      method: 'POST',
+      path: '/v1/webhooks',
+      operationId: 'createWebhook',
+      tag,
+      summary: 'Create a webhook',
+      description:
+        'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
+        'receiver returns 200, the webhook is `active`. Otherwise, it is `unverified`, and the service tries ' +
+        'again later.\n\nYour receiver needs the secret to verify this request, so choose the secret yourself.',
+      scopes: ['webhooks:write', 'events:read'],
+      idempotent: true,
+      body: CreateBody,
+      input: (arrived, faults) => checkWebhook(context, arrived, faults, false),
+      returns: { 201: CreatedWebhook },
+      sends: ['Location'],
+      refusals: ['too_many_webhooks'],
+      handler: async (request, reply) => {
+        const data = await create(context, request, request.body);
+        reply.header('Location', `/v1/webhooks/${data.id}`);
+        return { data };
       },
-      schema: {
-        operationId: 'createWebhook',
-        tags: ['Webhooks'],
-        summary: 'Create a webhook',
-        description:
-          'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
-          'receiver returns 200, the webhook is `active`. Otherwise, it is `unverified`, and the service tries ' +
-          'again later.\n\nYour receiver needs the secret to verify this request, so choose the secret yourself.',
-        body: CreateBody,
-        response: { 201: Type.Object({ data: CreatedWebhookSchema }) },
-      },
-    },
-    async (request, reply) => {
-      const { body } = request;
-      const tenancy = tenancyOf(request.token, body);
-      const id = newId('WHK', now());
-      const secret = body.secret ?? generatedSecret();
-      const webhook = {
-        id,
-        organization_id: tenancy.organization_id,
-        workspace_id: tenancy.workspace_id ?? null,
-        url: body.url,
-        event_types: distinctTypes(body.event_types),
-        created_at: new Date(now()),
-        secret: secrets.seal(secret, id),
-        description: body.description ?? null,
-        rate_limit: body.rate_limit ?? null,
-        ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
-      };
-      const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
-      // The entry does not contain the status, which is known only after the verification.
-      const { status, ...given } = auditedFields(unverified);
-      const changes = changesBetween(undefined, given);
-      const location = `/v1/webhooks/${id}`;
-      await auditedWrite(database, request.token.organization_id, async (client) => {
-        if (!(await createWebhook(client, webhook, webhooksMax))) throw tooManyWebhooks(webhooksMax);
-        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
-        const response = { status: 201, location, body: { data: createdBody(unverified) } };
-        await storeWithWrite(client, request, response);
-      });
-      // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies the webhook
-      // again later.
-      const verified = await verifyAndSettle(options, unverified).catch((error) => {
-        request.log[levelFor(error)](
-          { webhook_id: id, reason: (error as Error).message },
-          'the result of a verification could not be stored; the webhook will be verified again',
-        );
-      });
-      return reply
-        .status(201)
-        .header('Location', location)
-        .send({
-          data: { ...createdBody(verified ?? unverified), ...(body.secret === undefined && { secret }) },
+    }),
+    route({
+      method: 'GET',
+      path,
+      operationId: 'getWebhook',
+      tag,
+      summary: 'Get a webhook',
+      description: 'Returns one webhook, without its secret or the values of its headers.',
+      scopes: ['webhooks:read'],
+      params,
+      returns: { 200: dataOf(WebhookSchema) },
+      handler: async (request) => ({ data: webhookBody(await findWebhook(database, request)) }),
+    }),
+    route({
+      method: 'PATCH',
+      path,
+      operationId: 'changeWebhook',
+      tag,
+      summary: 'Update a webhook',
+      description:
+        'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
+        'verification fails, the webhook still changes to the new URL, but is `unverified` and receives no events.\n\n' +
+        '`event_types` replaces all types. It can contain types that the webhook already has, even if the service no longer lists them.',
+      scopes: ['webhooks:write', 'events:read'],
+      params,
+      body: PatchBody,
+      input: (arrived, faults) => checkWebhook(context, arrived, faults, true),
+      returns: { 200: dataOf(WebhookSchema) },
+      refusals: ['webhook_changed'],
+      handler: async (request) => ({ data: webhookBody(await change(context, request, request.body)) }),
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      operationId: 'deleteWebhook',
+      tag,
+      summary: 'Delete a webhook',
+      description:
+        'Stops all deliveries. After the response, nothing more is sent, except for an attempt that is already in ' +
+        'flight.',
+      scopes: ['webhooks:write'],
+      params,
+      returns: { 204: Type.Null({ description: 'Deleted.' }) },
+      handler: async (request) => {
+        const deleted = await writeWebhook(database, request, async (client) => {
+          const webhook = await deleteWebhook(client, webhookKey(request));
+          if (!webhook) throw noWebhook();
+          const changes = changesBetween(auditedFields(webhook), undefined);
+          return { webhook, action: 'webhook.deleted', changes, result: webhook };
         });
-    },
-  );
-
-  app.get(
-    '/v1/webhooks/:webhook_id',
-    {
-      config: { scopes: ['webhooks:read'] },
-      schema: {
-        operationId: 'getWebhook',
-        tags: ['Webhooks'],
-        summary: 'Get a webhook',
-        description: 'Returns one webhook, without its secret or the values of its headers.',
-        params: webhookParams,
-        response: { 200: Type.Object({ data: WebhookSchema }) },
+        await control.forgetEverywhere(deleted);
       },
-    },
-    async (request) => ({ data: webhookBody(await findWebhook(database, request)) }),
-  );
-
-  app.patch<{ Body: Static<typeof PatchBody> }>(
-    '/v1/webhooks/:webhook_id',
-    {
-      config: {
-        scopes: ['webhooks:write', 'events:read'],
-        check: (request) => bodyFaults(request, true),
-        refusals: ['webhook_changed'],
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/verify`,
+      operationId: 'verifyWebhook',
+      tag,
+      summary: 'Verify a webhook',
+      description:
+        'Sends the verification request again and waits up to 5 seconds for the result. If your receiver returns 200, ' +
+        'the webhook is `active`. Otherwise it is `unverified`, and `verification_failure` says why.',
+      scopes: ['webhooks:write', 'events:read'],
+      idempotent: true,
+      params,
+      body: NoBody,
+      bodyIsOptional: true,
+      returns: { 200: dataOf(WebhookSchema) },
+      refusals: ['webhook_not_active'],
+      handler: async (request) => ({ data: webhookBody(await verify(context, request)) }),
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/rotate-secret`,
+      operationId: 'rotateSecret',
+      tag,
+      summary: 'Rotate the secret',
+      description:
+        'Replaces the secret of the webhook. During the grace period, requests are signed with both secrets: ' +
+        '`X-Service-Signature` uses the new one, ' +
+        '`X-Service-Signature-Previous` the old one, and `webhook-signature` has both signatures.',
+      scopes: ['webhooks:write'],
+      idempotent: true,
+      params,
+      body: RotateBody,
+      bodyIsOptional: true,
+      input: (arrived, faults) => {
+        checkSecret(arrived, faults);
+        return readGrace(arrived, faults);
       },
-      schema: {
-        operationId: 'changeWebhook',
-        tags: ['Webhooks'],
-        summary: 'Update a webhook',
-        description:
-          'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
-          'verification fails, the webhook still changes to the new URL, but is `unverified` and receives no events.\n\n' +
-          '`event_types` replaces all types. It can contain types that the webhook already has, even if the service no longer lists them.',
-        params: webhookParams,
-        body: PatchBody,
-        response: { 200: Type.Object({ data: WebhookSchema }) },
-      },
-    },
-    async (request) => {
-      const { body } = request;
-      const webhook = await findWebhook(database, request);
-      const change: WebhookChange = {
-        ...(body.url !== undefined && { url: body.url }),
-        ...(body.event_types !== undefined && { event_types: distinctTypes(body.event_types) }),
-        ...(body.description !== undefined && { description: body.description }),
-        ...(body.rate_limit !== undefined && { rate_limit: body.rate_limit }),
-        ...(body.headers !== undefined && headersOf(webhook, body.headers)),
-      };
-      if (body.status === 'disabled') return { data: webhookBody(await disable(request, webhook, change)) };
-      // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
-      if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
-      const verifies =
-        body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
-      const changed = verifies
-        ? await verifyAndSettle(options, webhook, change, (settled) =>
-            changedEntry(request, webhook, settled),
-          )
-        : await changeWithoutVerifying(request, webhook, change);
-      if (!changed) throw changedMeanwhile();
-      await control.forgetEverywhere(webhook);
-      return { data: webhookBody(changed) };
-    },
-  );
-
-  app.delete(
-    '/v1/webhooks/:webhook_id',
-    {
-      config: { scopes: ['webhooks:write'] },
-      schema: {
-        operationId: 'deleteWebhook',
-        tags: ['Webhooks'],
-        summary: 'Delete a webhook',
-        description:
-          'Stops all deliveries. After the response, nothing more is sent, except for an attempt that is already in ' +
-          'flight.',
-        params: webhookParams,
-        response: { 204: Type.Null({ description: 'Deleted.' }) },
-      },
-    },
-    async (request, reply) => {
-      const deleted = await auditedWrite(database, request.token.organization_id, async (client) => {
-        const webhook = await deleteWebhook(client, webhookKey(request));
-        if (!webhook) throw noWebhook();
-        const changes = changesBetween(auditedFields(webhook), undefined);
-        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.deleted', changes)]);
-        return webhook;
-      });
-      await control.forgetEverywhere(deleted);
-      return reply.status(204).send();
-    },
-  );
-
-  /** Writes a change without verifying the webhook. Returns undefined if another request's change rules this out. */
-  async function changeWithoutVerifying(
-    request: FastifyRequest,
-    seen: Webhook,
-    change: WebhookChange,
-  ): Promise<Webhook | undefined> {
-    return auditedWrite(database, request.token.organization_id, async (client) => {
-      const webhook = await findWebhook(client, request, true);
-      if (keepsOldHeaders(webhook, seen, change)) return undefined;
-      // The webhook has been activated since, so its new URL would receive events without being verified.
-      if (change.url !== undefined && webhook.status !== 'disabled') return undefined;
-      const changed = await changeWebhook(client, webhook, change);
-      if (changed) await writeAudit(client, [changedEntry(request, webhook, changed)]);
-      return changed;
-    });
-  }
-
-  async function disable(request: FastifyRequest, seen: Webhook, change: WebhookChange): Promise<Webhook> {
-    const { changed, batch } = await auditedWrite(database, request.token.organization_id, async (client) => {
-      const webhook = await findWebhook(client, request, true);
-      if (keepsOldHeaders(webhook, seen, change)) throw changedMeanwhile();
-      const now = await disableWebhook(client, webhook, 'manual');
-      const changed = await changeWebhook(client, webhook, change);
-      if (!changed) throw noWebhook();
-      const disabled = batchOf([webhookDisabled(webhook, 'manual')]);
-      const batch = now ? await recordBatch(client, disabled, control.room()) : undefined;
-      await writeAudit(client, [changedEntry(request, webhook, changed)]);
-      return { changed, batch };
-    });
-    if (batch) control.accept(batch);
-    await control.forgetEverywhere(changed);
-    return changed;
-  }
-
-  /** Returns the headers that replace those of the webhook. A name without a value keeps its stored value. */
-  function headersOf(webhook: Webhook, given: GivenHeaders | null): SealedHeaders {
-    const keeps = Object.values(given ?? {}).includes(null);
-    const stored = keeps ? openHeaders(webhook.headers, webhook.id, secrets) : {};
-    const faults = keptHeaderFaults(given ?? {}, stored);
-    const problem = inputProblem(faults.map((one) => ({ ...one, pointer: `/headers${one.pointer}` })));
-    if (problem) throw problem;
-    return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
-  }
-
-  /** Returns what is wrong with the body. With `canKeep`, it can name types and headers that the webhook already has. */
-  async function bodyFaults(request: FastifyRequest, canKeep: boolean): Promise<readonly InputFault[]> {
-    const body = (request.body ?? {}) as { url?: unknown; event_types?: unknown; headers?: unknown };
-    const faults: InputFault[] = [...secretFaults(body)];
-    if (typeof body.url === 'string') {
-      const checked = checkWebhookUrl(body.url, policy);
-      if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
-    }
-    const types = canKeep
-      ? await subscribedTypesFaults(database, catalogue, request)
-      : eventTypesFaults(body.event_types, catalogue);
-    return [...faults, ...types, ...customHeaderFaults(body.headers, canKeep)];
-  }
-}
-
-/** Returns whether the headers of a change could contain values that have been replaced since. */
-function keepsOldHeaders(webhook: Webhook, seen: Webhook, { headers }: WebhookChange): boolean {
-  return headers !== undefined && webhook.revision !== seen.revision;
-}
-
-const neverUsed = {
-  destination_changed_at: null,
-  disabled_reason: null,
-  last_delivery_at: null,
-  last_delivery_status: null,
-  verification_failure: null,
-  previous_secret: null,
-  previous_secret_until: null,
-  revision: 1,
-} as const;
-
-function tooManyWebhooks(webhooksMax: number): Problem {
-  const detail = `An organization can have at most ${webhooksMax} webhooks.`;
-  return new Problem('too_many_webhooks', detail);
-}
-
-function changedMeanwhile(): Problem {
-  return new Problem(
-    'webhook_changed',
-    'Another request changed or deleted the webhook. Get the webhook and try again.',
-  );
+      returns: { 200: RotatedWebhook },
+      handler: async (request) => ({
+        data: await rotate(context, request, request.body.secret, request.input),
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/test`,
+      operationId: 'testWebhook',
+      tag,
+      summary: 'Send a test event',
+      description:
+        'Sends one signed request with a sample event and `"test": true`. You can test a webhook in any status, ' +
+        'with any event type, at most 10 times per minute. Test events are not part of the event stream, the ' +
+        'deliveries or the statistics.',
+      scopes: ['webhooks:write', 'events:read'],
+      params,
+      body: TestBody,
+      input: (arrived, faults) => checkTestType(arrived, catalogue, faults),
+      returns: { 200: TestResult },
+      handler: async (request) => ({ data: await test(context, request, request.body.event_type) }),
+    }),
+  ];
 }

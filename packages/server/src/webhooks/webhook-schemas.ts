@@ -1,25 +1,32 @@
 import Type from 'typebox';
-import type { Catalogue } from '../catalogue/catalogue.js';
+import { attemptErrors } from '../outcomes/outcome.js';
+import { durationPattern } from '../values/duration.js';
+import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
-import type { InputFault } from '../values/problem.js';
-import { diagnosisFields } from '../web/schemas.js';
-import { faultsOfSubscription } from './webhook.js';
-import { documentedHeaders, type GivenHeaders, headerFaults } from './webhook-headers.js';
+import {
+  dataOf,
+  diagnosisFields,
+  id,
+  mapOf,
+  oneOf,
+  organizationId,
+  orNull,
+  text,
+  time,
+  whole,
+} from '../web/schemas.js';
+import { documentedHeaders, type GivenHeaders } from './webhook-headers.js';
 
 const VerificationFailure = Type.Object(
   {
-    at: Type.String({ format: 'date-time', description: 'Time of the verification.' }),
-    reason: Type.String({
-      description: 'Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200.',
-      examples: ['connect'],
-    }),
-    http_status: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'HTTP status that the receiver returned. Null if no response arrived.',
-    }),
-    duration_ms: Type.Integer({ description: 'Duration in milliseconds.' }),
-    response: Type.Union([Type.String(), Type.Null()], {
-      description: 'First 1 KiB of the response body, as text.',
-    }),
+    at: time('Time of the verification.'),
+    reason: text(
+      'Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200.',
+      'connect',
+    ),
+    http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.')),
+    duration_ms: whole('Duration in milliseconds.'),
+    response: orNull(text('First 1 KiB of the response body, as text.')),
     ...diagnosisFields,
   },
   { title: 'VerificationFailure' },
@@ -27,31 +34,21 @@ const VerificationFailure = Type.Object(
 
 /** The fields of a webhook that every response contains. */
 const identity = {
-  id: Type.String({
-    pattern: '^WHK-',
-    description: 'Webhook ID.',
-    examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'],
-  }),
-  organization_id: Type.String({ description: 'Organization ID.', examples: ['ORG-demo'] }),
-  workspace_id: Type.Union([Type.String(), Type.Null()], {
-    description: 'Workspace ID. Null if the webhook receives events from the whole organization.',
-    examples: [null],
-  }),
-  url: Type.String({
-    description: 'URL that events are sent to.',
-    examples: ['https://example.com/webhooks'],
-  }),
-  status: Type.Enum(['active', 'unverified', 'disabled'], {
-    description: 'Only an `active` webhook receives events.',
-    examples: ['active'],
-  }),
+  id: id('WHK', 'Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  organization_id: organizationId,
+  workspace_id: orNull(
+    text('Workspace ID. Null if the webhook receives events from the whole organization.'),
+    null,
+  ),
+  url: text('URL that events are sent to.', 'https://example.com/webhooks'),
+  status: oneOf(['active', 'unverified', 'disabled'], 'Only an `active` webhook receives events.', 'active'),
 };
 
-const descriptionOptions = {
+const descriptionText = {
   description: 'A name or a note, at most 256 characters.',
   examples: ['orders-eu'],
 };
-const rateLimitOptions = {
+const rateLimitText = {
   description:
     'Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts ' +
     'separately.',
@@ -59,16 +56,11 @@ const rateLimitOptions = {
 };
 
 /** What a request to create or change a webhook can set, in addition to the subscription. */
-export const settingFields = {
+const settingFields = {
   description: Type.Optional(
-    Type.Union(
-      [Type.String({ maxLength: 256, pattern: textPattern.storable }), Type.Null()],
-      descriptionOptions,
-    ),
+    orNull(Type.String({ maxLength: 256, pattern: textPattern.storable, ...descriptionText })),
   ),
-  rate_limit: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: 1000 }), Type.Null()], rateLimitOptions),
-  ),
+  rate_limit: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: 1000, ...rateLimitText }))),
   headers: Type.Optional(
     Type.Unsafe<GivenHeaders | null>({
       type: ['object', 'null'],
@@ -87,9 +79,9 @@ export const settingFields = {
 
 /** The same fields, as responses contain them. */
 const settings = {
-  description: Type.Union([Type.String(), Type.Null()], descriptionOptions),
-  rate_limit: Type.Union([Type.Integer(), Type.Null()], rateLimitOptions),
-  headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+  description: orNull(Type.String(descriptionText)),
+  rate_limit: orNull(Type.Integer(rateLimitText)),
+  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
     description: 'Names of the custom headers. Their values are always null.',
     examples: [{ Authorization: null }],
   }),
@@ -100,49 +92,63 @@ const subscription = {
     description: 'Event types that the webhook subscribes to.',
     examples: [['invoice.*', 'incident.opened']],
   }),
-  created_at: Type.String({ format: 'date-time', description: 'Time when the webhook was created.' }),
+  created_at: time('Time when the webhook was created.'),
 };
 
-const secret = Type.Optional(
-  Type.String({
-    description: 'The generated secret. Only present if the request had no secret. It is not returned again.',
-  }),
+const generatedSecret = Type.Optional(
+  text('The generated secret. Only present if the request had no secret. It is not returned again.'),
 );
+
+const verificationFailure = Type.Union([VerificationFailure, Type.Null()], {
+  description: 'Why the webhook is `unverified`: the result of the latest verification. Otherwise null.',
+  examples: [null],
+});
 
 const fields = {
   ...identity,
   ...settings,
-  disabled_reason: Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], {
-    description:
+  disabled_reason: orNull(
+    oneOf(
+      ['gone', 'failing', 'manual'],
       'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
-    examples: [null],
-  }),
+    ),
+    null,
+  ),
   ...subscription,
-  last_delivery_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'Time of the latest delivery attempt. Null before the first attempt.',
-  }),
-  last_delivery_status: Type.Union([Type.Enum(['success', 'failed']), Type.Null()], {
-    description: 'Result of the latest delivery attempt. Null before the first attempt.',
-    examples: ['success'],
-  }),
-  verification_failure: Type.Union([VerificationFailure, Type.Null()], {
-    description: 'Why the webhook is `unverified`: the result of the latest verification. Otherwise null.',
-    examples: [null],
-  }),
-  previous_secret_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description:
+  last_delivery_at: orNull(time('Time of the latest delivery attempt. Null before the first attempt.')),
+  last_delivery_status: orNull(
+    oneOf(
+      ['success', 'failed'],
+      'Result of the latest delivery attempt. Null before the first attempt.',
+      'success',
+    ),
+  ),
+  verification_failure: verificationFailure,
+  previous_secret_until: orNull(
+    time(
       'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
-    examples: [null],
-  }),
+    ),
+    null,
+  ),
 };
 
 /** One webhook. No read ever returns its secret. */
 export const WebhookSchema = Type.Object(fields, { title: 'Webhook' });
-export const CreatedWebhookSchema = Type.Object(
-  { ...identity, ...settings, ...subscription, verification_failure: fields.verification_failure, secret },
-  { title: 'CreatedWebhook' },
+export const CreatedWebhook = dataOf(
+  Type.Object(
+    {
+      ...identity,
+      ...settings,
+      ...subscription,
+      verification_failure: verificationFailure,
+      secret: generatedSecret,
+    },
+    { title: 'CreatedWebhook' },
+  ),
 );
-export const RotatedWebhookSchema = Type.Object({ ...fields, secret }, { title: 'RotatedWebhook' });
+export const RotatedWebhook = dataOf(
+  Type.Object({ ...fields, secret: generatedSecret }, { title: 'RotatedWebhook' }),
+);
 
 export const EventTypesField = Type.Union(
   [
@@ -155,32 +161,89 @@ export const EventTypesField = Type.Union(
   },
 );
 
-/** Returns what is wrong with `headers`. `canKeep` means that null keeps a stored value. */
-export function customHeaderFaults(given: unknown, canKeep: boolean): readonly InputFault[] {
-  if (typeof given !== 'object' || Array.isArray(given)) return [];
-  return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));
-}
+const SecretField = Type.Optional(
+  Type.String({
+    minLength: 16,
+    maxLength: 256,
+    pattern: textPattern.signing,
+    description:
+      'Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service ' +
+      'generates one and returns it once.',
+    examples: ['a-secret-of-16-characters-or-more'],
+  }),
+);
 
-/** Returns faults in `event_types` that the schema does not detect. Types in `subscribed` need not be known. */
-export function eventTypesFaults(
-  given: unknown,
-  catalogue: Catalogue,
-  subscribed: readonly string[] = [],
-): readonly InputFault[] {
-  if (!Array.isArray(given) || given.length > 100) return [];
-  const faults = faultsOfSubscription(given, catalogue, subscribed);
-  return faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
-}
-
-export const SecretField = Type.String({
-  minLength: 16,
-  maxLength: 256,
-  pattern: textPattern.signing,
-  description:
-    'Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service ' +
-    'generates one and returns it once.',
-  examples: ['a-secret-of-16-characters-or-more'],
+const UrlField = Type.String({
+  description: 'Absolute `https` URL with a public address, at most 2,048 characters.',
+  'x-documented': { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://', maxLength: 2048 },
+  examples: ['https://example.com/webhooks'],
 });
+
+export const CreateBody = Type.Object(
+  {
+    organization_id: Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'Organization ID. The token must belong to this organization.',
+      examples: ['ORG-demo'],
+    }),
+    workspace_id: Type.Optional(
+      Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
+        description:
+          'Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives ' +
+          'events from the whole organization.',
+      }),
+    ),
+    url: UrlField,
+    event_types: EventTypesField,
+    secret: SecretField,
+    ...settingFields,
+  },
+  { additionalProperties: false },
+);
+
+export const PatchBody = Type.Object(
+  {
+    url: Type.Optional(UrlField),
+    event_types: Type.Optional(EventTypesField),
+    ...settingFields,
+    status: Type.Optional(
+      oneOf(
+        ['active', 'disabled'],
+        '`disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook ' +
+          'becomes `unverified`.',
+      ),
+    ),
+  },
+  { additionalProperties: false, minProperties: 1, examples: [{ event_types: ['invoice.*'] }] },
+);
+
+export const RotateBody = Type.Object(
+  {
+    secret: SecretField,
+    grace: Type.Optional(
+      Type.String({
+        default: '24h',
+        'x-documented': { pattern: durationPattern },
+        description: 'How long the old secret stays valid: a duration, at most `30d`.',
+        examples: ['24h'],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const TestBody = Type.Object(
+  {
+    event_type: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Event type to send. The event has the sample payload of this type.',
+      examples: ['invoice.finalized'],
+    }),
+  },
+  { additionalProperties: false },
+);
 
 /** The body of requests that need no body. If there is one, it must be an empty object. */
 export const NoBody = Type.Object(
@@ -188,12 +251,70 @@ export const NoBody = Type.Object(
   { title: 'NoBody', additionalProperties: false, description: 'Empty.' },
 );
 
-export const UrlField = Type.String({
-  description: 'Absolute `https` URL with a public address, at most 2,048 characters.',
-  'x-documented': { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://', maxLength: 2048 },
-  examples: ['https://example.com/webhooks'],
-});
+/** Returns the schema of the response headers that are stored. */
+export const ResponseHeaders = (description: string, ...examples: object[]) =>
+  Type.Object(
+    {
+      'content-type': Type.Optional(text('`Content-Type`.')),
+      location: Type.Optional(text('`Location`.')),
+      'retry-after': Type.Optional(text('`Retry-After`.')),
+      server: Type.Optional(text('`Server`.')),
+    },
+    { title: 'ResponseHeaders', description, ...(examples.length > 0 && { examples }) },
+  );
+
+/** The request of a test or a delivery, apart from its URL. */
+export const requestFields = {
+  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
+    description: 'Request headers, without signatures. The values of custom headers are null.',
+    examples: [
+      {
+        'Content-Type': 'application/json',
+        'Accept-Encoding': 'identity',
+        'User-Agent': 'Posthorn/0.1.0',
+        'webhook-id': 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+        'webhook-timestamp': '1794735000',
+        'X-Service-Subject': 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+        'X-Service-Actor': 'user/USR-ada',
+        'X-Service-Delivery': 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3',
+        'X-Service-Attempt': '1',
+        Authorization: null,
+      },
+    ],
+  }),
+  body: orNull(
+    text(
+      'Request body. Null if the token lacks the `events:read` scope or if the event no longer exists.',
+      '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
+    ),
+  ),
+};
+
+export const TestResult = dataOf(
+  Type.Object(
+    {
+      id: id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.'),
+      webhook_id: id('WHK', 'Webhook ID.'),
+      event_id: id('EVT', 'Event ID, as in the body that was sent.'),
+      event_type: text('Event type.', 'invoice.finalized'),
+      status: oneOf(['success', 'failed'], '`success` if the receiver returned 2xx in time.', 'success'),
+      http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.', 200)),
+      response_time_ms: whole('Duration of the attempt in milliseconds.', 41),
+      error: orNull(oneOf(attemptErrors, 'Why no response arrived. Null if a response arrived.'), null),
+      attempted_at: time('Time of the attempt.'),
+      error_detail: orNull(text('What happened, in one or two sentences. Null for `success`.'), null),
+      remedy: orNull(text('What to do about it, in one or two sentences. Null for `success`.'), null),
+      response: orNull(text('First 1 KiB of the response body, as text.', 'ok')),
+      response_headers: ResponseHeaders('The response headers listed here, if the receiver sent them.', {}),
+      request: Type.Object(
+        { url: text('URL.', 'https://example.com/webhooks'), ...requestFields },
+        { title: 'TestRequest', description: 'The request, without signatures.' },
+      ),
+    },
+    { title: 'TestResult' },
+  ),
+);
 
 export const webhookParams = Type.Object({
-  webhook_id: Type.String({ description: 'Webhook ID.', examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+  webhook_id: text('Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
 });

@@ -1,5 +1,5 @@
 import type { EventType } from '../../src/catalogue/catalogue.js';
-import type { Schema } from '../../src/web/api-document.js';
+import type { Schema } from '../../src/reference/components.js';
 import { memberOf } from './type-source.js';
 
 /**

@@ -6,7 +6,7 @@ import {
   transitionsOf,
 } from '../../src/lifecycles/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/lifecycles/resource-schema.js';
-import type { Schema } from '../../src/web/api-document.js';
+import type { Schema } from '../../src/reference/components.js';
 import { table } from '../../src/web/markdown.js';
 import { typeText } from './schema-words.js';
 

@@ -1,6 +1,6 @@
 import { type Lifecycle, lifecycles } from '../../src/lifecycles/lifecycles.js';
 import { creationSchema, moveSchema, resourceSchema } from '../../src/lifecycles/resource-schema.js';
-import type { Schema } from '../../src/web/api-document.js';
+import type { Schema } from '../../src/reference/components.js';
 import { memberOf } from './type-source.js';
 
 /** The types of `createResource`, `moveResource` and `readResource`, by the names of the resources in paths. */

@@ -1,5 +1,5 @@
+import type { Schema } from '../../src/reference/components.js';
 import { patternInWords } from '../../src/values/pattern.js';
-import type { Schema } from '../../src/web/api-document.js';
 
 /** A schema of the catalogue: they refer to nothing and merge nothing. */
 export interface FieldSchema extends Schema {

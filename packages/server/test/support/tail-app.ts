@@ -2,8 +2,9 @@ import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { eventJson } from '../../src/events/event.js';
-import { eventTailRoute, type TailOptions } from '../../src/events/tail-routes.js';
+import { type TailOptions, tailRoute } from '../../src/events/tail-routes.js';
 import { Notifier } from '../../src/signals/notifier.js';
+import { addRoutes } from '../../src/web/route.js';
 import { limitUnsentBytes, UnsentBytes } from '../../src/web/unsent-bytes.js';
 import { appByOrganization } from './limited-app.js';
 import { openSocket } from './raw-http.js';
@@ -41,7 +42,7 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
   });
   limitUnsentBytes(app, unsent);
   app.get('/large', (_request, reply) => reply.type('text/plain').send('x'.repeat(1024 * 1024)));
-  eventTailRoute(app, {
+  const route = tailRoute({
     database,
     eventReads: (work) => work(database),
     now: () => 0,
@@ -53,6 +54,7 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
     unsent,
     ...options,
   });
+  addRoutes(app, [route]);
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
 
   /** Resolves with the next read that has not been waited for. */

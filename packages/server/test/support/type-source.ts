@@ -1,4 +1,4 @@
-import type { Schema } from '../../src/web/api-document.js';
+import type { Schema } from '../../src/reference/components.js';
 
 /** The TypeScript type of the values that a JSON Schema accepts. */
 export function typeOf(schema: Schema): string {

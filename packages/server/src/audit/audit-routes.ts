@@ -1,0 +1,196 @@
+import Type from 'typebox';
+import type { Database } from '../postgres/database.js';
+import { Problem } from '../values/problem.js';
+import { list, pageSchema, sendPage } from '../web/lists.js';
+import { type Route, route } from '../web/route.js';
+import {
+  dataOf,
+  filter,
+  flag,
+  id,
+  mapOf,
+  oneOf,
+  organizationId,
+  orNull,
+  ownOrganization,
+  ReferenceSchema,
+  text,
+  time,
+  whole,
+} from '../web/schemas.js';
+import { auditEntryJson, earliestAuditMs } from './audit.js';
+import { readAuditPage } from './audit-store.js';
+import { verifyChainEnd } from './chain-store.js';
+
+/** Bounds the cost of a request. `posthorn audit verify` checks every entry. */
+const checkedMax = 1_000;
+
+const plainTypes = ['string', 'number', 'boolean', 'object', 'null'];
+
+const anyValue = (description: string) =>
+  Type.Unsafe<unknown>({ type: [...plainTypes, 'array'], items: { type: plainTypes }, description });
+
+const AuditEntry = Type.Object(
+  {
+    id: id('AUD', 'Entry ID.', 'AUD-01JAB3C4D50000000G9J0K1M2N'),
+    organization_id: id('ORG', 'Organization ID.', 'ORG-demo'),
+    workspace_id: orNull(
+      id('WS', 'Workspace ID. Null if the action concerns the whole organization.', 'WS-berlin'),
+    ),
+    actor: ReferenceSchema(
+      'Who performed the action, such as a `user`, an `agent` or a `token`. `operator` means that someone used the command line.',
+      { type: 'user', id: 'USR-ada' },
+    ),
+    action: text('The action, such as `webhook.created`.', 'webhook.updated'),
+    target: ReferenceSchema('What the action changed, such as a `webhook`, a `token` or a `service_line`.', {
+      type: 'webhook',
+      id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
+    }),
+    request_id: orNull(
+      text(
+        'Request ID, as in `X-Request-Id`. Null for actions on the command line.',
+        '9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b',
+      ),
+    ),
+    source_address: orNull(text('IP address that the request came from.', '203.0.113.7')),
+    changes: mapOf(
+      Type.Object(
+        {
+          from: anyValue('Old value. Null if there was none.'),
+          to: anyValue('New value. Null if there is none.'),
+        },
+        { title: 'Change' },
+      ),
+      {
+        description: 'Every field that changed, with its old and new values. Never contains a secret.',
+        examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
+      },
+    ),
+    created_at: time('Time of the action.'),
+  },
+  { title: 'AuditEntry', additionalProperties: false },
+);
+
+const AuditChainFault = Type.Object(
+  {
+    kind: oneOf(
+      ['altered', 'missing', 'added', 'unknown_end'],
+      '`altered`: the hash does not match this entry and the previous hash. `missing`: the entry at this position was ' +
+        'removed. `added`: the entry does not belong to the chain. `unknown_end`: the record of where the chain ends was ' +
+        'removed.',
+    ),
+    position: whole('Position in the chain.', 2),
+    id: orNull(
+      text(
+        'ID of the entry at this position or, if that entry is missing, of the next one. Null if there is none.',
+        'AUD-01JAB3C4D50000000G9J0K1M2N',
+      ),
+    ),
+  },
+  { title: 'AuditChainFault' },
+);
+
+const AuditChain = Type.Object(
+  {
+    organization_id: organizationId,
+    intact: flag('Whether all entries that were checked are valid.'),
+    entries: whole('Number of entries that are stored.', 1204),
+    checked: whole(
+      `Number of entries that were checked: the newest ones, at most ${checkedMax.toLocaleString('en')}.`,
+      checkedMax,
+    ),
+    position: whole('Position of the last valid entry.', 1204),
+    head: text(
+      'Hash of the last valid entry, in hexadecimal. Empty if there are no entries. Store it elsewhere ' +
+        'to compare it later.',
+      '6ca9ad45dec9566c1fe3307709ff59fe9ff024d5d82b0c1075bf7c68b9f77849',
+    ),
+    fault: Type.Union([AuditChainFault, Type.Null()], {
+      description: 'The first fault in the chain. Null if there is none.',
+      examples: [null],
+    }),
+    checked_at: time('Time of the check.'),
+  },
+  { title: 'AuditChain', additionalProperties: false },
+);
+
+export function auditRoutes(database: Database, now: () => number): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/audit-logs',
+      operationId: 'listAuditLogs',
+      tag: 'Audit log',
+      summary: 'List audit log entries',
+      description:
+        'Returns the entries that match all filters, sorted by `created_at` and `id`, newest first by ' +
+        'default. Every change that an actor makes to a webhook, a token or a resource creates one entry, ' +
+        'in the same transaction as the change.',
+      scopes: ['audit:read'],
+      ...list({
+        name: 'audit logs',
+        filters: {
+          organization_id: ownOrganization,
+          workspace_id: filter('Return only entries for this workspace.', 'WS-berlin'),
+          actor_id: filter('Return only entries for actions by this actor.', 'USR-ada'),
+          action: filter('Return only entries with this action.', 'webhook.created'),
+          target_id: filter(
+            'Return only entries about this target. Use it to get the history of one webhook, token or resource.',
+            'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
+          ),
+        },
+        earliestMs: () => earliestAuditMs(now()),
+        ordered: 'entry',
+        limit: 25,
+      }),
+      returns: { 200: pageSchema(AuditEntry) },
+      handler: async ({ query, tenancy, input }, reply) => {
+        const { order, after, limit, fromMs, toMs } = input;
+        const filter = { ...query, ...tenancy, fromMs, toMs };
+        const page = await readAuditPage(database, filter, order, after, limit);
+        return sendPage(reply, page.rows.map(auditEntryJson), page, input);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/v1/audit-logs/chain',
+      operationId: 'getAuditChain',
+      tag: 'Audit log',
+      summary: 'Check the audit log',
+      description:
+        'Recomputes the hashes of the newest entries and compares them with the chain, to detect whether an entry ' +
+        'was altered or removed. A token that is restricted to a workspace gets 403, because the chain contains ' +
+        'the entries of all workspaces. `posthorn audit verify` checks all entries.',
+      scopes: ['audit:read'],
+      query: Type.Object({ organization_id: ownOrganization }, { additionalProperties: false }),
+      returns: { 200: dataOf(AuditChain) },
+      handler: async ({ tenancy: { organization_id, workspace_id } }) => {
+        if (workspace_id !== undefined) {
+          throw new Problem(
+            'workspace_forbidden',
+            'The chain contains the entries of all workspaces, but the token is restricted to one.',
+          );
+        }
+        const { entries, checked, position, head, fault } = await verifyChainEnd(
+          database,
+          organization_id,
+          checkedMax,
+        );
+        return {
+          data: {
+            organization_id,
+            intact: fault === undefined,
+            entries,
+            checked,
+            position,
+            head,
+            fault: fault
+              ? { ...fault, kind: fault.kind === 'unknown end' ? 'unknown_end' : fault.kind }
+              : null,
+            checked_at: new Date(now()).toISOString(),
+          },
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,192 @@
+import type { FastifyReply } from 'fastify';
+import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
+import type { Page } from '../postgres/keyset.js';
+import { bindingOf, decodeCursor, encodeCursor, type Order, type Position } from '../values/cursor.js';
+import { instantPattern, parseInstantMs } from '../values/instant.js';
+import type { InputFault } from '../values/problem.js';
+import type { Arrived } from './route.js';
+import { PageMeta } from './schemas.js';
+
+export interface TimeRange {
+  fromMs: number | undefined;
+  toMs: number | undefined;
+}
+
+/** Which part of a list a request asks for, apart from the list's own filters. */
+export interface ListRequest {
+  /** The start is not before the earliest time that the list can return. */
+  fromMs: number;
+  toMs: number | undefined;
+  order: Order;
+  /** The position that the cursor stands for. */
+  after: Position | undefined;
+  limit: number;
+  /** Everything that defines the list. A cursor is only valid for the same binding. */
+  binding: string;
+}
+
+export interface ListOptions<Filters extends TProperties> {
+  /** Distinguishes the cursors of this list from those of others. */
+  name: string;
+  /** What the list belongs to, if its path names it. */
+  of?: 'event' | 'webhook';
+  filters: Filters;
+  /** Adds `from` and `to`. Returns the earliest time that the list can return. */
+  earliestMs?: () => number;
+  /** Adds `order`. Says what the list contains. */
+  ordered?: string;
+  /** The default of `limit`. */
+  limit: number;
+}
+
+const instant = (description: string, example: string) =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      description,
+      examples: [example],
+      'x-documented': { pattern: instantPattern },
+    }),
+  );
+
+export const timeRange = {
+  from: instant(
+    'Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC.',
+    '2026-11-01',
+  ),
+  to: instant(
+    'End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC.',
+    '2026-11-30T12:00:00Z',
+  ),
+} as const;
+
+const orderParameter = (what: string) =>
+  Type.Optional(
+    Type.Enum(['desc', 'asc'], {
+      default: 'desc',
+      description:
+        `\`desc\`: newest first. \`asc\`: oldest first; if you keep following the cursor, you get every ` +
+        `${what} exactly once.`,
+    }),
+  );
+
+const pageParameters = (limit: number) => ({
+  cursor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 500,
+      description: '`meta.cursor` of the previous page. The filters must be the same.',
+      examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: limit, description: 'Maximum number of results.' }),
+  ),
+});
+
+/** Returns the query and the input of a route that returns a list in pages. */
+export function list<Filters extends TProperties>(options: ListOptions<Filters>) {
+  const { name, of, filters, earliestMs, ordered, limit: defaultLimit } = options;
+  const properties = {
+    ...filters,
+    ...(earliestMs && timeRange),
+    ...(ordered !== undefined && { order: orderParameter(ordered) }),
+    ...pageParameters(defaultLimit),
+  };
+  const input = ({ request, query }: Arrived, faults: InputFault[]): ListRequest => {
+    const { fromMs, toMs } = earliestMs ? readRange(query, faults) : { fromMs: undefined, toMs: undefined };
+    const order = (query.order as Order | undefined) ?? 'desc';
+    // On the platform listener, requests have no token.
+    const { token } = request as { token?: typeof request.token };
+    const binding = bindingOf(name, {
+      ...Object.fromEntries(
+        Object.keys(filters).map((filter) => [filter, query[filter] as string | undefined]),
+      ),
+      organization_id: (query.organization_id as string | undefined) ?? token?.organization_id,
+      workspace_id: (query.workspace_id as string | undefined) ?? token?.workspace_id ?? undefined,
+      ...(request.params as Record<string, string>),
+      of,
+      from: fromMs,
+      to: toMs,
+      order: ordered === undefined ? undefined : order,
+    });
+    const { cursor, limit = defaultLimit } = query;
+    const after = typeof cursor === 'string' ? decodeCursor(cursor, binding) : undefined;
+    if (typeof cursor === 'string' && cursor !== '' && !after) faults.push(invalidCursor);
+    const earliest = earliestMs?.() ?? 0;
+    return {
+      fromMs: Math.max(fromMs ?? earliest, earliest),
+      toMs,
+      order,
+      after,
+      limit: limit as number,
+      binding,
+    };
+  };
+  return {
+    query: Type.Object(properties, { additionalProperties: false }) as unknown as TObject<Filters>,
+    input,
+  };
+}
+
+const invalidCursor: InputFault = {
+  parameter: 'cursor',
+  code: 'invalid_cursor',
+  detail:
+    'must be the meta.cursor of a response with the same filters and order; start again without a cursor',
+};
+
+/** Reads `from` and `to`, and adds what is wrong with them to the faults. */
+export function readRange(query: Arrived['query'], faults: InputFault[]): TimeRange {
+  const edge = (parameter: 'from' | 'to', which: 'start' | 'end') => {
+    const text = query[parameter];
+    if (typeof text !== 'string') return undefined;
+    const ms = parseInstantMs(text, which);
+    if (ms === undefined && text !== '')
+      faults.push({ parameter, code: 'unreadable_time', detail: unreadable(text) });
+    return ms;
+  };
+  const [fromMs, toMs] = [edge('from', 'start'), edge('to', 'end')];
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
+    faults.push({ parameter: 'from', code: 'from_after_to', detail: "must not be later than 'to'" });
+  return { fromMs, toMs };
+}
+
+/**
+ * Returns what is wrong with a time that cannot be read. In a query string, a `+` stands for a space, so an offset such
+ * as `+01:00` arrives without its sign.
+ */
+function unreadable(text: string): string {
+  const detail = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
+  const isWithoutSign = text.includes(' ') && parseInstantMs(text.replace(' ', '+'), 'start') !== undefined;
+  return isWithoutSign ? `${detail}; in a URL, write the + of the offset as %2B` : detail;
+}
+
+/** Returns the schema of a page. */
+export function pageSchema(item: TSchema, meta: TSchema = PageMeta) {
+  return Type.Object({ data: Type.Array(item), meta });
+}
+
+/** Returns a page as the API shows it. */
+export function pageBody<Row>(
+  { rows, next, hasMore }: Page<Row>,
+  { binding }: ListRequest,
+  bodyOf: (row: Row) => object,
+) {
+  const cursor = next ? encodeCursor(next, binding) : null;
+  return { data: rows.map(bodyOf), meta: { cursor, has_more: hasMore } };
+}
+
+/** Sends a page whose rows are already JSON texts. */
+export function sendPage(
+  reply: FastifyReply,
+  rows: readonly string[],
+  page: Omit<Page<unknown>, 'rows'>,
+  request: ListRequest,
+): FastifyReply {
+  const { meta } = pageBody({ ...page, rows: [] }, request, Object);
+  return reply
+    .type('application/json; charset=utf-8')
+    .header('Cache-Control', 'no-store')
+    .send(`{"data":[${rows.join(',')}],"meta":${JSON.stringify(meta)}}`);
+}

@@ -1,0 +1,129 @@
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RouteOptions,
+} from 'fastify';
+import type { Static, TObject, TSchema } from 'typebox';
+import type { InputFault, ProblemCode } from '../values/problem.js';
+import { type Tenancy, tenancyOf } from './tenancy.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the route's `input` returned. */
+    input: unknown;
+    /** What the request may access. Set if the route has scopes. */
+    tenancy: Tenancy;
+  }
+}
+
+/** A request whose query, path, body and input are valid. */
+export type ValidRequest<
+  Query extends TObject,
+  Params extends TObject,
+  Body extends TSchema,
+  Input,
+> = FastifyRequest<{
+  Querystring: Static<Query>;
+  Params: Static<Params>;
+  Body: Static<Body>;
+}> & { input: Input };
+
+/** A request that may have values that the schemas refuse. A query or body that is no object is empty here. */
+export interface Arrived {
+  request: FastifyRequest;
+  query: Readonly<Record<string, unknown>>;
+  body: Readonly<Record<string, unknown>>;
+}
+
+type Columns = Pick<
+  FastifyContextConfig,
+  'scopes' | 'open' | 'early' | 'idempotent' | 'withoutDatabase' | 'bodyIsOptional' | 'bodyIsChecked'
+> &
+  Pick<RouteOptions, 'compress' | 'preParsing'>;
+
+/**
+ * One operation of an API: who may call it, what it accepts, returns and refuses, and what handles it. Requests are
+ * validated against it, and the OpenAPI document describes it.
+ */
+export interface Route<
+  Query extends TObject = TObject,
+  Params extends TObject = TObject,
+  Body extends TSchema = TSchema,
+  Input = unknown,
+> extends Columns {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Names of parameters are in braces. */
+  path: string;
+  operationId: string;
+  tag: string;
+  summary: string;
+  description: string;
+  params?: Params;
+  query?: Query;
+  headers?: TObject;
+  body?: Body;
+  /** The media types of the body and of the response. The default is JSON. */
+  consumes?: readonly string[];
+  produces?: readonly string[];
+  /** The successful responses by status. */
+  returns: Readonly<Record<number, TSchema>>;
+  /** Headers that a successful response has in addition to the usual ones. */
+  sends?: readonly ('Location' | 'ETag')[];
+  /** Codes that this route can return in addition to those that follow from the other fields. */
+  refusals?: readonly ProblemCode[];
+  /** Reads what schemas cannot express and returns it to the handler. Adds what is wrong to the faults. */
+  input?: (arrived: Arrived, faults: InputFault[]) => Input | Promise<Input>;
+  handler: (request: ValidRequest<Query, Params, Body, Input>, reply: FastifyReply) => unknown;
+}
+
+/** Returns the route, with the types of its handler's request derived from its schemas. */
+export function route<Query extends TObject, Params extends TObject, Body extends TSchema, Input>(
+  definition: Route<Query, Params, Body, Input>,
+): Route {
+  return definition as unknown as Route;
+}
+
+/** A part of the reference: operations under one heading, or a guide. */
+export interface Tag {
+  name: string;
+  description: string;
+}
+
+export function addRoutes(app: FastifyInstance, routes: readonly Route[]): void {
+  for (const each of routes) {
+    const { method, path, query, body, input, handler, compress, preParsing, ...columns } = each;
+    const [status] = Object.keys(each.returns);
+    const asksFor = query?.properties.organization_id ? 'query' : 'body';
+    const check = input && ((request: FastifyRequest) => readInput(request, input));
+    app.route({
+      method,
+      url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      schema: { ...(query && { querystring: query }), ...(body && { body }) },
+      config: { ...columns, ...(check && { check }) },
+      ...(compress !== undefined && { compress }),
+      ...(preParsing && { preParsing }),
+      handler: (request, reply) => {
+        if (each.scopes) request.tenancy = tenancyOf(request.token, objectOf(request[asksFor]));
+        return handler(request as never, reply.status(Number(status)));
+      },
+    });
+  }
+}
+
+async function readInput(
+  request: FastifyRequest,
+  input: NonNullable<Route['input']>,
+): Promise<readonly InputFault[]> {
+  const faults: InputFault[] = [];
+  request.input = await input(
+    { request, query: objectOf(request.query), body: objectOf(request.body) },
+    faults,
+  );
+  return faults;
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,292 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import { changesBetween } from '../audit/audit.js';
+import { subjectTypeOf } from '../catalogue/catalogue.js';
+import { batchOf, recordBatch } from '../events/recording-store.js';
+import { levelFor } from '../signals/reported.js';
+import { newId } from '../values/identifier.js';
+import { inputProblem, Problem } from '../values/problem.js';
+import type { SecretBox } from '../values/secret-box.js';
+import { countTest, settleVerification } from './probe-store.js';
+import type { DeliveryControl } from './probes.js';
+import {
+  distinctTypes,
+  testsPerMinuteMax,
+  verificationFailedType,
+  type Webhook,
+  webhookDisabled,
+} from './webhook.js';
+import {
+  type GivenHeaders,
+  keptHeaderFaults,
+  openHeaders,
+  replacedHeaders,
+  type SealedHeaders,
+  sealHeaders,
+} from './webhook-headers.js';
+import type { InputContext } from './webhook-input.js';
+import type { CreateBody, PatchBody } from './webhook-schemas.js';
+import { changeWebhook, createWebhook, disableWebhook, type WebhookChange } from './webhook-store.js';
+import {
+  auditedFields,
+  createdBody,
+  findWebhook,
+  noWebhook,
+  type WebhookWrite,
+  webhookBody,
+  webhookChanges,
+  writeWebhook,
+} from './webhook-writes.js';
+
+export interface WebhookContext extends InputContext {
+  secrets: SecretBox;
+  control: DeliveryControl;
+  now: () => number;
+  /** How many webhooks an organization can have. */
+  webhooksMax: number;
+}
+
+/** Creates a webhook and verifies it. Returns it as the response shows it. */
+export async function create(
+  context: WebhookContext,
+  request: FastifyRequest,
+  body: Static<typeof CreateBody>,
+): Promise<object & { id: string }> {
+  const { database, secrets, now, webhooksMax } = context;
+  const { organization_id, workspace_id = null } = request.tenancy;
+  const id = newId('WHK', now());
+  const secret = body.secret ?? generatedSecret();
+  const webhook = {
+    id,
+    organization_id,
+    workspace_id,
+    url: body.url,
+    event_types: distinctTypes(body.event_types),
+    created_at: new Date(now()),
+    secret: secrets.seal(secret, id),
+    description: body.description ?? null,
+    rate_limit: body.rate_limit ?? null,
+    ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
+  };
+  const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
+  // The entry does not contain the status, which is known only after the verification.
+  const { status, ...given } = auditedFields(unverified);
+  await writeWebhook(database, request, async (client) => {
+    if (!(await createWebhook(client, webhook, webhooksMax)))
+      throw new Problem('too_many_webhooks', `An organization can have at most ${webhooksMax} webhooks.`);
+    const response = { status: 201, location: `/v1/webhooks/${id}`, body: { data: createdBody(unverified) } };
+    const changes = changesBetween(undefined, given);
+    return { webhook, action: 'webhook.created', changes, response, result: undefined };
+  });
+  // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies the webhook
+  // again later.
+  const verified = await settle(context, request, unverified, {}).catch((error) => {
+    request.log[levelFor(error)](
+      { webhook_id: id, reason: (error as Error).message },
+      'the result of a verification could not be stored; the webhook will be verified again',
+    );
+  });
+  return { ...createdBody(verified ?? unverified), ...(body.secret === undefined && { secret }) };
+}
+
+/** Changes a webhook, and verifies it if it has a new URL or is activated. */
+export async function change(
+  context: WebhookContext,
+  request: FastifyRequest,
+  body: Static<typeof PatchBody>,
+): Promise<Webhook> {
+  const { database, control, secrets } = context;
+  const { url, event_types, description, rate_limit, headers } = body;
+  const webhook = await findWebhook(database, request);
+  const changes: WebhookChange = {
+    ...(url !== undefined && { url }),
+    ...(event_types !== undefined && { event_types: distinctTypes(event_types) }),
+    ...(description !== undefined && { description }),
+    ...(rate_limit !== undefined && { rate_limit }),
+    ...(headers !== undefined && headersOf(webhook, headers, secrets)),
+  };
+  // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
+  if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
+  const verifies = body.status === 'active' || (url !== undefined && webhook.status !== 'disabled');
+  const changed =
+    verifies && body.status !== 'disabled'
+      ? await settle(context, request, webhook, changes, () => 'webhook.updated')
+      : await changeUnverified(context, request, webhook, changes, body.status === 'disabled');
+  if (!changed) {
+    const detail = 'Another request changed or deleted the webhook. Get the webhook and try again.';
+    throw new Problem('webhook_changed', detail);
+  }
+  await control.forgetEverywhere(webhook);
+  return changed;
+}
+
+/**
+ * Writes a change without verifying the webhook, and disables the webhook if asked to. Returns undefined if another
+ * request's change rules this out.
+ */
+async function changeUnverified(
+  { database, control }: WebhookContext,
+  request: FastifyRequest,
+  seen: Webhook,
+  change: WebhookChange,
+  disables: boolean,
+): Promise<Webhook | undefined> {
+  const written = await writeWebhook(database, request, async (client) => {
+    const webhook = await findWebhook(client, request, true);
+    const refused = { webhook, changes: {}, result: undefined };
+    // The headers of the change could contain values that have been replaced since.
+    if (change.headers !== undefined && webhook.revision !== seen.revision) return refused;
+    // The webhook has been activated since, so its new URL would receive events without being verified.
+    if (!disables && change.url !== undefined && webhook.status !== 'disabled') return refused;
+    const disabledNow = disables && (await disableWebhook(client, webhook, 'manual'));
+    const changed = await changeWebhook(client, webhook, change);
+    if (!changed) {
+      if (disables) throw noWebhook();
+      return refused;
+    }
+    const batch = disabledNow
+      ? await recordBatch(client, batchOf([webhookDisabled(webhook, 'manual')]), control.room())
+      : undefined;
+    const changes = webhookChanges(webhook, changed);
+    return { webhook, action: 'webhook.updated', changes, result: { changed, batch } };
+  });
+  if (written?.batch) control.accept(written.batch);
+  return written?.changed;
+}
+
+/** Verifies a webhook again. Returns it as it is then. */
+export async function verify(context: WebhookContext, request: FastifyRequest): Promise<Webhook> {
+  const { database, control } = context;
+  const webhook = await findWebhook(database, request);
+  if (webhook.status === 'disabled') {
+    const detail = 'The webhook is disabled. To activate it, send PATCH with {"status": "active"}.';
+    throw new Problem('webhook_not_active', detail);
+  }
+  const actionOf = ({ status }: Webhook) =>
+    status === 'active' ? 'webhook.verified' : verificationFailedType;
+  const settled =
+    (await settle(context, request, webhook, {}, actionOf)) ??
+    // The result is discarded, because the webhook changed while it was being verified.
+    (await writeWebhook(database, request, async (client) => {
+      const now = await findWebhook(client, request);
+      return { webhook: now, action: actionOf(now), changes: {}, result: now };
+    }));
+  if (settled.status !== webhook.status) await control.forgetEverywhere(webhook);
+  return settled;
+}
+
+/**
+ * Verifies the webhook as it will be after the change, then writes the result together with the change and its audit
+ * log entry. Returns undefined if the webhook changed in the meantime.
+ */
+async function settle(
+  { database, control, now }: WebhookContext,
+  request: FastifyRequest,
+  webhook: Webhook,
+  change: WebhookChange,
+  actionOf?: (settled: Webhook) => NonNullable<WebhookWrite<unknown>['action']>,
+): Promise<Webhook | undefined> {
+  const { url = webhook.url, headers = webhook.headers } = change;
+  const failure = await control.verify({ ...webhook, url, headers });
+  const settled = await writeWebhook(database, request, async (client) => {
+    const at = new Date(now());
+    const result = await settleVerification(client, webhook, failure, at, control.room(), { change });
+    const after = result && actionOf && result.webhook;
+    if (!after) return { webhook, changes: {}, result };
+    return { webhook, action: actionOf(after), changes: webhookChanges(webhook, after), result };
+  });
+  if (settled?.batch) control.accept(settled.batch);
+  return settled?.webhook;
+}
+
+/** Replaces the secret. Returns the webhook, and the new secret if it was generated. */
+export async function rotate(
+  { database, secrets, control, now }: WebhookContext,
+  request: FastifyRequest,
+  given: string | undefined,
+  graceMs: number,
+): Promise<object> {
+  const secret = given ?? generatedSecret();
+  const rotated = await writeWebhook(database, request, async (client) => {
+    const webhook = await findWebhook(client, request, true);
+    const previous_secret = graceMs > 0 ? secretBefore(webhook, given, secrets, now()) : null;
+    const previous_secret_until = previous_secret && new Date(now() + graceMs);
+    const sealed = secrets.seal(secret, webhook.id);
+    const result = await changeWebhook(client, webhook, {
+      secret: sealed,
+      previous_secret,
+      previous_secret_until,
+    });
+    if (!result) throw noWebhook();
+    const before = { previous_secret_until: webhook.previous_secret_until };
+    const changes = changesBetween(before, { previous_secret_until });
+    const response = { status: 200, body: { data: webhookBody(result) } };
+    return { webhook, action: 'webhook.secret_rotated', changes, response, result };
+  });
+  await control.forgetEverywhere(rotated);
+  return { ...webhookBody(rotated), ...(given === undefined && { secret }) };
+}
+
+/** Returns the secret that stays valid during the grace period, as it is stored; null if there is none. */
+function secretBefore(
+  webhook: Webhook,
+  given: string | undefined,
+  secrets: SecretBox,
+  nowMs: number,
+): Buffer | null {
+  const { secret, previous_secret, previous_secret_until } = webhook;
+  try {
+    // A request that is repeated because its response was lost must not replace the secret that receivers still use.
+    if (secrets.open(secret, webhook.id) !== given) return secret;
+    return previous_secret_until && previous_secret_until.getTime() > nowMs ? previous_secret : null;
+  } catch {
+    // No key decrypts the stored secret, so nothing can be signed with it. A rotation is the way out.
+    return null;
+  }
+}
+
+/** Sends a test event with the sample of its type. */
+export async function test(
+  { database, catalogue, control, now }: WebhookContext,
+  request: FastifyRequest,
+  type: string,
+): Promise<object> {
+  const webhook = await findWebhook(database, request);
+  await writeWebhook(database, request, async (client) => {
+    if (!(await countTest(client, webhook, new Date(now()), testsPerMinuteMax))) {
+      const detail = `A webhook can be tested ${testsPerMinuteMax} times per minute.`;
+      throw new Problem('rate_limited', detail, { headers: { 'Retry-After': '60' } });
+    }
+    const changes = changesBetween(undefined, { event_type: type });
+    return { webhook, action: 'webhook.tested', changes, result: undefined };
+  });
+  const { actor } = request.token;
+  const sample = catalogue.get(type)?.sample ?? {};
+  // If the sample has no ID, the ID is `test`.
+  const subject = { type: subjectTypeOf(type), id: typeof sample.id === 'string' ? sample.id : 'test' };
+  return control.test(webhook, { type, sample, subject, actor });
+}
+
+/** Returns the headers that replace those of the webhook. A name without a value keeps its stored value. */
+function headersOf(webhook: Webhook, given: GivenHeaders | null, secrets: SecretBox): SealedHeaders {
+  const keeps = Object.values(given ?? {}).includes(null);
+  const stored = keeps ? openHeaders(webhook.headers, webhook.id, secrets) : {};
+  const faults = keptHeaderFaults(given ?? {}, stored);
+  const problem = inputProblem(faults.map((one) => ({ ...one, pointer: `/headers${one.pointer}` })));
+  if (problem) throw problem;
+  return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
+}
+
+const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
+
+const neverUsed = {
+  destination_changed_at: null,
+  disabled_reason: null,
+  last_delivery_at: null,
+  last_delivery_status: null,
+  verification_failure: null,
+  previous_secret: null,
+  previous_secret_until: null,
+  revision: 1,
+} as const;

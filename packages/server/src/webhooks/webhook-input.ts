@@ -1,0 +1,92 @@
+import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
+import type { Database } from '../postgres/database.js';
+import type { AddressPolicy } from '../values/address.js';
+import { parseDurationMs } from '../values/duration.js';
+import type { InputFault } from '../values/problem.js';
+import type { Arrived } from '../web/route.js';
+import { faultsOfSubscription } from './webhook.js';
+import { headerFaults } from './webhook-headers.js';
+import { readWebhook } from './webhook-store.js';
+import { checkWebhookUrl } from './webhook-url.js';
+import { webhookKey } from './webhook-writes.js';
+
+const graceMsMax = 30 * 86_400_000;
+
+export interface InputContext {
+  database: Database;
+  catalogue: Catalogue;
+  policy: AddressPolicy;
+}
+
+/** Checks the fields of a webhook. With `canKeep`, they can name types and headers that the webhook already has. */
+export async function checkWebhook(
+  { database, catalogue, policy }: InputContext,
+  arrived: Arrived,
+  faults: InputFault[],
+  canKeep: boolean,
+): Promise<void> {
+  const { url, event_types, headers } = arrived.body;
+  checkSecret(arrived, faults);
+  if (typeof url === 'string') {
+    const checked = checkWebhookUrl(url, policy);
+    if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
+  }
+  if (canKeep) await checkSubscription(database, catalogue, arrived, faults);
+  else faults.push(...eventTypesFaults(event_types, catalogue));
+  if (typeof headers === 'object' && !Array.isArray(headers))
+    for (const fault of headerFaults(headers, canKeep))
+      faults.push({ ...fault, pointer: `/headers${fault.pointer}` });
+}
+
+/**
+ * Checks the `event_types` of a request about the webhook in the path. They can contain what the webhook already
+ * subscribes to, even if it is no longer in the catalogue.
+ */
+export async function checkSubscription(
+  database: Database,
+  catalogue: Catalogue,
+  { request, body: { event_types } }: Arrived,
+  faults: InputFault[],
+): Promise<void> {
+  if (eventTypesFaults(event_types, catalogue).length === 0) return;
+  const webhook = await readWebhook(database, webhookKey(request));
+  faults.push(...eventTypesFaults(event_types, catalogue, webhook?.event_types));
+}
+
+/** Returns faults in `event_types` that the schema does not detect. Types in `subscribed` need not be known. */
+function eventTypesFaults(
+  given: unknown,
+  catalogue: Catalogue,
+  subscribed: readonly string[] = [],
+): readonly InputFault[] {
+  if (!Array.isArray(given) || given.length > 100) return [];
+  const faults = faultsOfSubscription(given, catalogue, subscribed);
+  return faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
+}
+
+/**
+ * Refuses a `whsec_` secret in URL-safe base64: Standard Webhooks libraries decode it differently, so signatures would
+ * match in some and not in others.
+ */
+export function checkSecret({ body: { secret } }: Arrived, faults: InputFault[]): void {
+  if (typeof secret !== 'string' || !/^whsec_(?=.*[-_])[\w-]+={0,2}$/.test(secret)) return;
+  const detail =
+    'must use + and / instead of - and _ after whsec_: Standard Webhooks libraries decode URL-safe base64 differently';
+  faults.push({ pointer: '/secret', code: 'not_standard_base64', detail });
+}
+
+/** Returns the grace period of a rotation in milliseconds. */
+export function readGrace({ body: { grace = '24h' } }: Arrived, faults: InputFault[]): number {
+  const ms = typeof grace === 'string' ? parseDurationMs(grace) : 0;
+  if (ms !== undefined && ms <= graceMsMax) return ms;
+  const detail =
+    'must be a duration such as 24h, at most 30d; with 0s, the old secret stops working immediately';
+  faults.push({ pointer: '/grace', code: 'invalid_duration', detail });
+  return 0;
+}
+
+export function checkTestType({ body }: Arrived, catalogue: Catalogue, faults: InputFault[]): void {
+  const { event_type: type } = body;
+  if (typeof type !== 'string' || type === '' || catalogue.get(type)) return;
+  faults.push({ pointer: '/event_type', code: 'unknown_event_type', detail: unknownType(type, catalogue) });
+}

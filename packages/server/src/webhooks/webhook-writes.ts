@@ -1,0 +1,157 @@
+import type { FastifyRequest } from 'fastify';
+import { storeWithWrite } from '../access/idempotency.js';
+import { type Changes, changesBetween } from '../audit/audit.js';
+import { auditedWrite, writeAudit } from '../audit/audit-store.js';
+import { diagnose } from '../outcomes/diagnosis.js';
+import type { Database, Queryable } from '../postgres/database.js';
+import { Problem } from '../values/problem.js';
+import type { verificationFailedType, Webhook } from './webhook.js';
+import { readWebhook, type VisibleWebhookKey } from './webhook-store.js';
+
+/** Returns the key of the webhook in the path, limited to what the token may see. */
+export function webhookKey({ params, token }: FastifyRequest): VisibleWebhookKey {
+  const { webhook_id: id } = params as { webhook_id: string };
+  return { id, organization_id: token.organization_id, only_workspace_id: token.workspace_id ?? undefined };
+}
+
+export async function findWebhook(
+  client: Queryable,
+  request: FastifyRequest,
+  lock = false,
+): Promise<Webhook> {
+  const webhook = await readWebhook(client, webhookKey(request), lock);
+  if (!webhook) throw noWebhook();
+  return webhook;
+}
+
+export function noWebhook(): Problem {
+  return new Problem('not_found', 'The webhook does not exist.');
+}
+
+type WebhookAction =
+  | 'webhook.created'
+  | 'webhook.updated'
+  | 'webhook.deleted'
+  | 'webhook.tested'
+  | 'webhook.verified'
+  | typeof verificationFailedType
+  | 'webhook.secret_rotated'
+  | 'webhook.redelivered'
+  | 'webhook.replayed';
+
+/** What a request has written about a webhook. */
+export interface WebhookWrite<Result> {
+  result: Result;
+  webhook: Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>;
+  /** Absent if nothing has changed that the audit log shows. */
+  action?: WebhookAction;
+  changes: Changes;
+  /** What a repeated request gets. Its secret is left out. */
+  response?: { status: number; body: { data: object }; location?: string };
+}
+
+/**
+ * Runs what a request writes about a webhook in one transaction, with its audit log entry and with the response to a
+ * request that is repeated with the same `Idempotency-Key`.
+ */
+export function writeWebhook<Result>(
+  database: Database,
+  request: FastifyRequest,
+  work: (client: Queryable) => Promise<WebhookWrite<Result>>,
+): Promise<Result> {
+  return auditedWrite(database, request.token.organization_id, async (client) => {
+    const { result, webhook, action, changes, response } = await work(client);
+    if (action) {
+      const { organization_id, workspace_id, id } = webhook;
+      const { token, id: request_id, sourceAddress: source_address } = request;
+      const origin = { actor: token.actor, request_id, source_address };
+      const target = { type: 'webhook', id };
+      await writeAudit(client, [{ organization_id, workspace_id, ...origin, action, target, changes }]);
+    }
+    if (response) await storeWithWrite(client, request, response);
+    return result;
+  });
+}
+
+type Audited = Pick<
+  Webhook,
+  | 'url'
+  | 'event_types'
+  | 'status'
+  | 'disabled_reason'
+  | 'description'
+  | 'rate_limit'
+  | 'header_names'
+  | 'headers'
+>;
+
+/** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
+export function auditedFields(webhook: Audited) {
+  const { url, event_types, status, disabled_reason, description, rate_limit, header_names } = webhook;
+  const headers = header_names.length === 0 ? null : header_names;
+  return { url, event_types, status, disabled_reason, description, rate_limit, headers };
+}
+
+/** Returns the audited fields that differ. */
+export function webhookChanges(before: Webhook, after: Webhook): Changes {
+  const [from, to] = [auditedFields(before), auditedFields(after)];
+  return {
+    ...changesBetween(from, to),
+    // Included even if only a value has changed: the entry shows that the headers changed, but not the values.
+    ...(!sameBytes(before.headers, after.headers) && { headers: { from: from.headers, to: to.headers } }),
+  };
+}
+
+/**
+ * Returns whether the bytes are equal. Encrypting a value twice gives different bytes, so setting the same value counts
+ * as a change.
+ */
+function sameBytes(one: Buffer | null, other: Buffer | null): boolean {
+  return one === null || other === null ? one === other : one.equals(other);
+}
+
+type Failure = NonNullable<Webhook['verification_failure']>;
+
+/** Returns a failure as the API shows it, with its diagnosis. Restores the field order, which the database loses. */
+function failureBody({ at, reason, http_status, duration_ms, response, evidence }: Failure, url: string) {
+  const diagnosis = diagnose({
+    purpose: 'verification',
+    attemptedAt: new Date(at),
+    response,
+    url,
+    evidence: evidence ?? null,
+    httpStatus: http_status,
+    error: http_status === null ? reason : null,
+    durationMs: duration_ms,
+  });
+  return { at, reason, http_status, duration_ms, response, ...diagnosis };
+}
+
+/** Returns a webhook as the API shows it. It never contains a secret or the value of a header. */
+export function webhookBody(webhook: Webhook) {
+  const { status, verification_failure: failure } = webhook;
+  return {
+    id: webhook.id,
+    organization_id: webhook.organization_id,
+    workspace_id: webhook.workspace_id,
+    url: webhook.url,
+    description: webhook.description,
+    status,
+    disabled_reason: webhook.disabled_reason,
+    event_types: webhook.event_types,
+    rate_limit: webhook.rate_limit,
+    headers: Object.fromEntries(webhook.header_names.map((name) => [name, null])),
+    created_at: webhook.created_at.toISOString(),
+    last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
+    last_delivery_status: webhook.last_delivery_status,
+    verification_failure: status === 'unverified' && failure ? failureBody(failure, webhook.url) : null,
+    previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
+  };
+}
+
+/** Returns the body of a new webhook, without the fields that have no value yet. */
+export function createdBody(webhook: Webhook) {
+  const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
+    webhookBody(webhook);
+  return data;
+}
