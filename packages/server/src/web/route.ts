@@ -19,7 +19,7 @@ declare module 'fastify' {
 }
 
 /** A request whose query, path, body and input are valid. */
-export type ValidRequest<
+type ValidRequest<
   Query extends TObject,
   Params extends TObject,
   Body extends TSchema,

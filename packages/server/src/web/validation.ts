@@ -164,6 +164,6 @@ function decode(text: string): string {
 }
 
 /** Returns whether a name or value could be decoded and has no NUL, which PostgreSQL cannot store. */
-export function isReadable(text: string): boolean {
+function isReadable(text: string): boolean {
   return !text.includes('\0');
 }
