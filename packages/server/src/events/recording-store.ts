@@ -169,74 +169,43 @@ export async function recordBatch(
   }
   const leased: LeasedDelivery[] = [];
   const matched: ShareRow[] = [];
-  const texts = new PayloadTexts(payloads);
+  // A payload is a slice of the request text and would keep all of it in memory while a delivery is waiting. So each
+  // event has one copy, which its deliveries share.
+  const copies: string[] = [];
+  const copyOf = (index: number) => (copies[index] ??= Buffer.from(payloads[index]!).toString());
   const group: OpenGroup = { head, backlogKey: undefined, open: 0 };
   for (const row of others) {
-    if (row.webhook_id !== null) {
-      matched.push(row);
-      if (row.ordinals) handOver(row, row.ordinals, group, { recording, batch, texts, recorded, leased });
-    } else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
+    if (row.webhook_id === null) {
+      recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
+      continue;
+    }
+    matched.push(row);
+    for (const ordinal of row.ordinals ?? []) {
+      const event = events[ordinal - 1]!;
+      leased.push({
+        organization_id: event.organization_id,
+        webhook_id: row.webhook_id,
+        delivery_created_at: created_at,
+        delivery_id: numbered(`WDLV-${head}`, row.base + ordinal),
+        attempts: 0,
+        event_id: recorded[ordinal - 1]!.id,
+        type: event.type,
+        event_created_at: created_at,
+        workspace_id: event.workspace_id ?? null,
+        actor: event.actor,
+        subject: event.subject,
+        payload: copyOf(ordinal - 1),
+        traceparent: event.traceparent,
+        group,
+      });
+    }
   }
+  group.open = leased.length;
   const organizations = new Set(events.map((event) => event.organization_id));
   return { events: recorded, leased, room, matched, askedAtMs, organizations };
 }
 
 const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
-
-interface HandOver {
-  recording: RecordingRow;
-  batch: NewBatch;
-  texts: PayloadTexts;
-  recorded: readonly RecordedEvent[];
-  leased: LeasedDelivery[];
-}
-
-function handOver(
-  { webhook_id, base }: ShareRow,
-  ordinals: readonly number[],
-  group: OpenGroup,
-  { recording, batch: { events }, texts, recorded, leased }: HandOver,
-): void {
-  const start = `WDLV-${recording.id}`;
-  for (const ordinal of ordinals) {
-    const event = events[ordinal - 1]!;
-    leased.push({
-      organization_id: event.organization_id,
-      webhook_id,
-      delivery_created_at: recording.created_at,
-      delivery_id: numbered(start, base + ordinal),
-      attempts: 0,
-      event_id: recorded[ordinal - 1]!.id,
-      type: event.type,
-      event_created_at: recording.created_at,
-      workspace_id: event.workspace_id ?? null,
-      actor: event.actor,
-      subject: event.subject,
-      payload: texts.at(ordinal - 1),
-      traceparent: event.traceparent,
-      group,
-    });
-  }
-  group.open += ordinals.length;
-}
-
-/**
- * Copies payloads. A payload is a slice of the request text and would keep all of it in memory while a delivery is
- * waiting. Each event has one copy, which its deliveries share.
- */
-class PayloadTexts {
-  readonly #parts: readonly string[];
-  readonly #copies: string[] = [];
-
-  constructor(parts: readonly string[]) {
-    this.#parts = parts;
-  }
-
-  at(index: number): string {
-    this.#copies[index] ??= Buffer.from(this.#parts[index]!).toString();
-    return this.#copies[index];
-  }
-}
 
 const lowDigits = 2 ** 20;
 

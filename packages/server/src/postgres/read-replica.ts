@@ -50,64 +50,58 @@ export class ReadReplica {
 
   async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
     const { primary, onRead } = this.#options;
+    let isPrimaryLost = false;
     if (this.isUsed) {
-      const attempt = await this.#needed.call().then((needed) => this.#try(needed, work), failedIfReachable);
-      if (attempt.kind === 'read') {
+      try {
+        const needed = await this.#needed.call().catch((error) => {
+          // A primary that became a standby, for example, is still reachable.
+          isPrimaryLost = isUnreachable(error);
+          throw error;
+        });
+        const value = await this.#readReplica(needed, work);
         onRead('replica');
-        return attempt.value;
+        return value;
+      } catch (error) {
+        if (isPrimaryLost) throw error;
+        this.#rest((error as Error).message);
       }
-      this.#rest(attempt.reason);
     }
     onRead('primary');
     return work(primary);
   }
 
-  async #try<T>(needed: LogPosition, work: (client: Queryable) => Promise<T>): Promise<Attempt<T>> {
+  /** Throws an error with the reason if the replica cannot be used. */
+  async #readReplica<T>(needed: LogPosition, work: (client: Queryable) => Promise<T>): Promise<T> {
     const late = new AbortController();
-    const attempt = this.#options.replica
-      .onConnection((client, connection) => this.#readHere(needed, work, client, connection))
-      .catch((error: Error): Attempt<T> => ({ kind: 'failed', reason: error.message }));
-    const timeUp = delay(readMsMax, undefined, { signal: late.signal }).then(
-      (): Attempt<T> => ({ kind: 'failed', reason: `no response within ${readMsMax} ms` }),
-    );
-    timeUp.catch(() => undefined);
-    return Promise.race([attempt, timeUp]).finally(() => late.abort());
+    const timeUp = delay(readMsMax, undefined, { signal: late.signal }).then(() => {
+      throw new Error(`no response within ${readMsMax} ms`);
+    });
+    const read = this.#options.replica.onConnection(async (client, connection) => {
+      await this.#catchUp(needed, client, connection);
+      return work(client);
+    });
+    return Promise.race([read, timeUp]).finally(() => late.abort());
   }
 
-  async #readHere<T>(
-    needed: LogPosition,
-    work: (client: Queryable) => Promise<T>,
-    client: Queryable,
-    connection: object,
-  ): Promise<Attempt<T>> {
+  async #catchUp(needed: LogPosition, client: Queryable, connection: object): Promise<void> {
     if (!this.#replayed.has(connection) && (await isPooled(client, connection)))
-      return {
-        kind: 'failed',
-        reason: 'the URL points to a connection pooler; use the address of the replica',
-      };
+      throw new Error('the URL points to a connection pooler; use the address of the replica');
     const deadlineMs = performance.now() + catchUpMsMax;
     while (!hasReached(this.#replayed.get(connection), needed)) {
       const replayed = await readReplayed(client);
-      if (replayed === undefined) return { kind: 'failed', reason: 'the database is not a replica' };
+      if (replayed === undefined) throw new Error('the database is not a replica');
       if (replayed.timeline !== needed.timeline) {
         const [own, other] = [replayed.timeline, needed.timeline];
-        return {
-          kind: 'failed',
-          reason: `the replica is on timeline ${own}, but the primary is on timeline ${other}`,
-        };
+        throw new Error(`the replica is on timeline ${own}, but the primary is on timeline ${other}`);
       }
       this.#replayed.set(connection, replayed);
-      if (hasReached(replayed, needed)) break;
+      if (hasReached(replayed, needed)) return;
       if (performance.now() > deadlineMs) {
         const bytes = Number(needed.bytes - replayed.bytes);
-        return {
-          kind: 'failed',
-          reason: `the replica has been ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
-        };
+        throw new Error(`the replica has been ${bytes} bytes behind for more than ${catchUpMsMax} ms`);
       }
       await delay(catchUpStepMs);
     }
-    return { kind: 'read', value: await work(client) };
   }
 
   #rest(reason: string): void {
@@ -122,12 +116,12 @@ export class ReadReplica {
 
   #tryLater(): void {
     this.#timer = setTimeout(async () => {
-      const attempt = await this.#needed
+      const isBack = await this.#needed
         .call()
-        .then((needed) => this.#try(needed, async () => undefined))
-        .catch(failed);
+        .then((needed) => this.#readReplica(needed, async () => true))
+        .catch(() => false);
       if (this.#stopped) return;
-      if (attempt.kind !== 'read') return this.#tryLater();
+      if (!isBack) return this.#tryLater();
       this.#restingFor = undefined;
       this.#options.logger.info('the read replica is in use again');
     }, restMs);
@@ -139,16 +133,6 @@ export class ReadReplica {
     await this.#options.replica.close();
   }
 }
-
-/** Returns a failed attempt if the primary is reachable, for example after it became a standby. Otherwise rethrows. */
-function failedIfReachable(error: Error): Attempt<never> {
-  if (isUnreachable(error)) throw error;
-  return failed(error);
-}
-
-const failed = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason: message });
-
-type Attempt<T> = { kind: 'read'; value: T } | { kind: 'failed'; reason: string };
 
 /** A position in the write-ahead log. */
 interface LogPosition {
