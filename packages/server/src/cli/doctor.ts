@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import { type Cell, readCell } from '../cells/relocation-store.js';
-import { EmbeddedUnavailable } from '../embedded/binaries.js';
+import { EmbeddedUnavailable } from '../embedded/account.js';
 import { hasDatabase } from '../embedded/cluster.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
 import { Database } from '../postgres/database.js';

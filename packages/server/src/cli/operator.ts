@@ -1,5 +1,5 @@
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
-import { EmbeddedUnavailable } from '../embedded/binaries.js';
+import { EmbeddedUnavailable } from '../embedded/account.js';
 import { DataDirectoryInUse } from '../embedded/embedded.js';
 import {
   isConnectFailure,

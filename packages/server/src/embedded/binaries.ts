@@ -1,14 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { access, constants, cp, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-import { type Account, directoryForAccount, makeReachable } from './account.js';
-
-/** Explains why there is no embedded database and what to do instead. */
-export class EmbeddedUnavailable extends Error {
-  override name = 'EmbeddedUnavailable';
-}
+import { type Account, directoryForAccount, EmbeddedUnavailable, makeReachable } from './account.js';
 
 export interface Binaries {
   initdb: string;
@@ -27,12 +23,13 @@ export async function findBinaries(
   native: string = locateNative(),
 ): Promise<Binaries> {
   const linked = await linkLibraries(native);
-  if (linked && canRun(native, account)) return programs(native);
+  if (linked && runFault(native, account) === undefined) return programs(native);
   const copy = await copyNative(native, account);
   await linkLibraries(copy);
-  if (!canRun(copy, account)) {
+  const fault = runFault(copy, account);
+  if (fault !== undefined) {
     throw new EmbeddedUnavailable(
-      `The embedded PostgreSQL at ${copy} does not run on this machine: ${runFault(copy, account)}. ${instead}`,
+      `The embedded PostgreSQL at ${copy} does not run on this machine: ${fault}. ${instead}`,
     );
   }
   return programs(copy);
@@ -65,7 +62,7 @@ async function linkLibraries(native: string): Promise<boolean> {
   const links = JSON.parse(listed) as { source: string; target: string }[];
   for (const { source, target } of links) {
     const link = join(native, '..', target);
-    if (await exists(link)) continue;
+    if (existsSync(link)) continue;
     try {
       await rm(link, { force: true });
       await symlink(basename(source), link);
@@ -75,10 +72,6 @@ async function linkLibraries(native: string): Promise<boolean> {
     }
   }
   return true;
-}
-
-function canRun(native: string, account: Account | undefined): boolean {
-  return runFault(native, account) === undefined;
 }
 
 function runFault(native: string, account: Account | undefined): string | undefined {
@@ -93,7 +86,7 @@ async function copyNative(native: string, account: Account | undefined): Promise
   // linkLibraries resolves links relative to the parent directory, as the package does.
   const target = join(place, `postgresql-${manifest.version}`);
   const copy = join(target, 'native');
-  if (await exists(join(copy, 'bin'))) return copy;
+  if (existsSync(join(copy, 'bin'))) return copy;
   const draft = `${target}.draft-${process.pid}`;
   await makeReachable(draft, 0o755);
   await cp(native, join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
@@ -103,11 +96,4 @@ async function copyNative(native: string, account: Account | undefined): Promise
     await rm(draft, { recursive: true, force: true });
   }
   return copy;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path, constants.F_OK).then(
-    () => true,
-    () => false,
-  );
 }

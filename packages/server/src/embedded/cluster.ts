@@ -1,13 +1,19 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmod, chown, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Account, unprivilegedAccount } from './account.js';
-import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
-import { clusterHome, rememberedHome } from './cluster-home.js';
+import {
+  type Account,
+  clusterHome,
+  EmbeddedUnavailable,
+  rememberedHome,
+  unprivilegedAccount,
+} from './account.js';
+import { type Binaries, findBinaries } from './binaries.js';
 import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
 
 /** The files of a cluster and how to connect to its server. */
@@ -262,15 +268,16 @@ async function steadyPort(cluster: Cluster): Promise<number> {
   return port;
 }
 
-function tryPort(port: number): Promise<number | undefined> {
-  return new Promise((tried) => {
-    const probe = createServer();
-    probe.once('error', () => tried(undefined));
-    probe.listen(port, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => tried(typeof address === 'object' && address ? address.port : undefined));
-    });
-  });
+async function tryPort(wanted: number): Promise<number | undefined> {
+  const probe = createServer().listen(wanted, '127.0.0.1');
+  try {
+    await once(probe, 'listening');
+    const { port } = probe.address() as AddressInfo;
+    await once(probe.close(), 'close');
+    return port;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Removes PG* and locale variables, which must not influence our server. */
