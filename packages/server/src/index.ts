@@ -7,6 +7,7 @@ export type {
 export type { NewEvent, NewEventOf } from './events/event.js';
 export { InvalidEvents, type RecordEventsOptions, recordEvents } from './events/record-events.js';
 export type { RecordedEvent } from './events/recording-store.js';
+export type { ResourceName } from './lifecycles/lifecycles.js';
 export {
   type CreationEvent,
   createResource,
@@ -18,7 +19,6 @@ export {
   type Resource,
   type ResourceCreation,
   type ResourceMove,
-  type ResourceName,
   ResourceNotFound,
   readResource,
 } from './lifecycles/resources.js';

@@ -1,4 +1,4 @@
-// Generated from src/lifecycles/lifecycles.ts and catalogue.json. To change it, change these files, then run
+// Generated from lifecycles.json and catalogue.json. To change it, change these files, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
 interface Reference {

@@ -1,6 +1,6 @@
 -- The resources that events are about. Each has one status at a time, and moves change it.
 
--- The possible moves, copied from lifecycles/lifecycles.ts. Migrating the database adds missing ones.
+-- The possible moves. rows/lifecycle_moves.sql adds them.
 create table posthorn.lifecycle_moves (
   kind        text collate "C" not null,
   move        text collate "C" not null,

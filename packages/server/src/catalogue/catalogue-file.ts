@@ -16,15 +16,20 @@ let builtin: readonly EventType[] | undefined;
  * payloads require no field, because producers record what they know.
  */
 export function builtinTypes(): readonly EventType[] {
-  builtin ??= parse(readFileSync(new URL('../../catalogue.json', import.meta.url), 'utf8'));
+  builtin ??= parse(builtinData('catalogue.json'));
   return builtin;
+}
+
+/** Returns the content of a file that is part of this package. */
+export function builtinData(file: 'catalogue.json' | 'lifecycles.json'): unknown {
+  return JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8'));
 }
 
 /** Returns the built-in catalogue with the types that a file adds. Reports any error in the file in one line. */
 export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
   if (file === undefined) return createCatalogue(builtinTypes());
   try {
-    const added = parse(await readFile(file, 'utf8'));
+    const added = parse(JSON.parse(await readFile(file, 'utf8')));
     const catalogue = createCatalogue(builtinTypes(), added);
     const validate = createPayloadValidator(catalogue);
     for (const { type, sample } of added) {
@@ -42,8 +47,7 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
   }
 }
 
-function parse(text: string): EventType[] {
-  const value: unknown = JSON.parse(text);
+function parse(value: unknown): EventType[] {
   if (!Array.isArray(value)) throw new CatalogueError('the file is not an array');
   for (const [index, entry] of value.entries()) {
     const { type, description, schema, sample } = (entry ?? {}) as Record<string, unknown>;

@@ -1,18 +1,15 @@
-import type { TObject } from 'typebox';
 import type { Resources } from '../../types/resources.js';
 import type { EventOf, EventTypeName } from '../catalogue/catalogue.js';
 import { eventJson } from '../events/event.js';
 import type { TransactionClient } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
 import type { Fault } from '../values/fault.js';
-import { type Lifecycle, lifecycles } from './lifecycles.js';
+import { type Lifecycle, lifecycles, type Move, type ResourceName } from './lifecycles.js';
 import { type CompletedMove, type CreationRequest, create, makeMove } from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import { createInputChecker, creationSchema, type InputChecker, moveSchema } from './resource-schema.js';
 import { readResource as read } from './resource-store.js';
 
-/** The names of the resources, as they appear in paths. */
-export type ResourceName = keyof Resources;
 export type MoveName<Name extends ResourceName> = keyof Resources[Name]['moves'] & string;
 
 /** A resource as it appears in responses. */
@@ -76,7 +73,7 @@ export async function createResource<Name extends ResourceName>(
   creation: ResourceCreation<Name>,
 ): Promise<{ data: Resource<Name>; event: CreationEvent<Name> }> {
   const lifecycle = lifecycleOf(name);
-  refuseFaults(name, undefined, creation);
+  refuseFaults(lifecycle, undefined, creation);
   const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, context);
   return resultOf(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
 }
@@ -93,7 +90,7 @@ export async function moveResource<Name extends ResourceName, Move extends MoveN
   request: ResourceMove<Name, Move>,
 ): Promise<{ data: Resource<Name>; event: MoveEvent<Name, Move> }> {
   const lifecycle = lifecycleOf(name, move);
-  refuseFaults(name, move, request);
+  refuseFaults(lifecycle, lifecycle.moves[move], request);
   const body = request as unknown as LifecycleRequest;
   const moved = await makeMove(queryable(client), lifecycle, move, id, body, context);
   if (moved.outcome === 'unknown') throw notFound(name, id);
@@ -129,18 +126,15 @@ function lifecycleOf(name: string, move?: string): Lifecycle {
   return lifecycle;
 }
 
-const checkers = new Map<string, InputChecker>();
+const checkers = new Map<Lifecycle | Move, InputChecker>();
 
-function refuseFaults(name: string, move: string | undefined, given: unknown): void {
-  const key = `${name} ${move ?? ''}`;
-  const check = checkers.get(key) ?? createInputChecker(schemaOf(lifecycleOf(name), move));
+function refuseFaults(lifecycle: Lifecycle, move: Move | undefined, given: unknown): void {
+  const key = move ?? lifecycle;
+  const check =
+    checkers.get(key) ?? createInputChecker(move ? moveSchema(lifecycle, move) : creationSchema(lifecycle));
   checkers.set(key, check);
   const faults = check(given);
   if (faults.length > 0) throw new InvalidResource(faults);
-}
-
-function schemaOf(lifecycle: Lifecycle, move: string | undefined): TObject {
-  return move === undefined ? creationSchema(lifecycle) : moveSchema(lifecycle, lifecycle.moves[move]!);
 }
 
 function notFound(name: string, id: string): ResourceNotFound {

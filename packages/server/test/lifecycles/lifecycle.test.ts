@@ -96,7 +96,7 @@ describe.each(['required', 'all'] as const)('with the %s fields', (fields) => {
 });
 
 test('missing fields are filled in: the time that passed, the actor, the default', () => {
-  const { complete } = lifecycles.runs.moves;
+  const complete = lifecycles.runs.moves.complete!;
   const attributes = { service_line_id: 'LIN-1' };
   const run = {
     lifecycle: lifecycles.runs,

@@ -106,7 +106,7 @@ export function lifecycleMovesSql(): string {
         .join(', '),
     );
   });
-  return `-- Generated from src/lifecycles/lifecycles.ts. To change it, change that file, then run
+  return `-- Generated from lifecycles.json. To change it, change that file, then run
 -- UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
 -- Adds the moves that the database does not have yet. It removes none: during a rolling upgrade, nodes of another

@@ -5,7 +5,7 @@ import { memberOf } from './type-source.js';
 
 /** The types of `createResource`, `moveResource` and `readResource`, by the names of the resources in paths. */
 export function resourceTypesSource(): string {
-  return `// Generated from src/lifecycles/lifecycles.ts and catalogue.json. To change it, change these files, then run
+  return `// Generated from lifecycles.json and catalogue.json. To change it, change these files, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
 interface Reference {
