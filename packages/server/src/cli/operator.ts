@@ -1,6 +1,4 @@
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
-import { EmbeddedUnavailable } from '../embedded/account.js';
-import { DataDirectoryInUse } from '../embedded/embedded.js';
 import {
   isConnectFailure,
   isForbidden,
@@ -10,10 +8,8 @@ import {
   isUnreachable,
   reasonOf,
 } from '../postgres/database-errors.js';
-import { IncompatibleDatabase, MigrationFailed } from '../postgres/migrate.js';
-import { ProcessesFailed } from '../processes/membership.js';
-import { type Config, ConfigError, readConfig, type SettingName, settings } from '../settings/config.js';
-import { DataDirectoryUnusable } from '../settings/keys.js';
+import { type Config, readConfig, type SettingName, settings } from '../settings/config.js';
+import { OperatorError } from '../values/operator-error.js';
 import { connectAdvice, tooSlow } from './with-database.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
@@ -81,15 +77,7 @@ function plainText(markdown: string): string {
 
 /** Returns a one-line failure for an error that a user can act on, and any other error unchanged. */
 export function failureOf(error: unknown): unknown {
-  const isExpected =
-    error instanceof ConfigError ||
-    error instanceof DataDirectoryUnusable ||
-    error instanceof EmbeddedUnavailable ||
-    error instanceof DataDirectoryInUse ||
-    error instanceof ProcessesFailed ||
-    error instanceof IncompatibleDatabase ||
-    error instanceof MigrationFailed;
-  if (isExpected) return new CommandFailure(error.message);
+  if (error instanceof OperatorError) return new CommandFailure(error.message);
   if (isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
   if (!isRefusedWrite(error) && (isUnreachable(error) || isConnectFailure(error))) {
     const advice =

@@ -7,11 +7,11 @@ import { Database, type DatabaseTarget } from '../postgres/database.js';
 import { readDatabaseFacts } from '../postgres/database-checks.js';
 import { migrate } from '../postgres/migrate.js';
 import { Member } from '../processes/member.js';
-import { connectionsOf, type ProcessesFailed } from '../processes/membership.js';
-import type { Figures, SharedUrls, Start } from '../processes/messages.js';
+import { connectionsOf, type Figures, type SharedUrls, type Start } from '../processes/membership.js';
 import { Supervisor, supervisorNumber } from '../processes/supervisor.js';
 import { startService } from '../service.js';
 import { type Config, unknownSettings } from '../settings/config.js';
+import type { OperatorError } from '../values/operator-error.js';
 import { failureOf, type OperatorContext } from './operator.js';
 import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
 
@@ -49,7 +49,7 @@ export async function serveProcesses({ config, env, terminal }: OperatorContext)
     if (isRestartWanted) restart();
   };
   const running = supervisor.start().then(greet);
-  let end: NodeJS.Signals | ProcessesFailed;
+  let end: NodeJS.Signals | OperatorError;
   try {
     end = await Promise.race([running.then(() => supervisor.givenUp), supervisor.givenUp, stopped]);
   } finally {

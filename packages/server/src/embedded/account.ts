@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { OperatorError } from '../values/operator-error.js';
 
 /** Explains why there is no embedded database and what to do instead. */
-export class EmbeddedUnavailable extends Error {
+export class EmbeddedUnavailable extends OperatorError {
   override name = 'EmbeddedUnavailable';
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { OperatorError } from '../values/operator-error.js';
 import {
   type Cluster,
   type Connection,
@@ -8,11 +9,6 @@ import {
   startServer,
   stopServer,
 } from './cluster.js';
-
-/** Reports that another process is already serving from this data directory. */
-export class DataDirectoryInUse extends Error {
-  override name = 'DataDirectoryInUse';
-}
 
 export interface EmbeddedDatabase {
   connection: Connection & { database: string };
@@ -40,7 +36,7 @@ export async function openEmbedded(
   let session = await enter(cluster);
   if (purpose === 'serve' && !(await takeServing(session.client))) {
     await leave(cluster, session);
-    throw new DataDirectoryInUse(
+    throw new OperatorError(
       `Another posthorn serve or demo is using the data directory ${dataDir}. Stop it first. To run both, ` +
         'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any free port).',
     );

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { OperatorError } from '../values/operator-error.js';
 import type { Database, Queryable } from './database.js';
 import { obstaclesIn, readDatabaseFacts } from './database-checks.js';
 import { isLockTimeout, isUnreachable } from './database-errors.js';
@@ -9,17 +10,8 @@ const directory = new URL('../../schema/', import.meta.url);
 const revisionMin = 5;
 
 /** Reports that this version cannot use the database. The database was not changed. */
-export class IncompatibleDatabase extends Error {
+export class IncompatibleDatabase extends OperatorError {
   override name = 'IncompatibleDatabase';
-}
-
-/** Reports that a file of the schema could not be applied. The database was not changed. */
-export class MigrationFailed extends Error {
-  override name = 'MigrationFailed';
-
-  constructor(file: string, cause: Error) {
-    super(`${file} could not be applied: ${cause.message}. Nothing in the database was changed.`, { cause });
-  }
 }
 
 /**
@@ -141,7 +133,11 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
   });
   for (const { name, text, checksum } of pending) {
     await client.query({ text }).catch((error: Error) => {
-      throw isUnreachable(error) || isBlocked(error) ? error : new MigrationFailed(name, error);
+      if (isUnreachable(error) || isBlocked(error)) throw error;
+      throw new OperatorError(
+        `${name} could not be applied: ${error.message}. Nothing in the database was changed.`,
+        { cause: error },
+      );
     });
     await client.query({
       text: `

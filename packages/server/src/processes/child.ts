@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './messages.js';
+import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './membership.js';
 
 const figuresMsMax = 2_000;
 

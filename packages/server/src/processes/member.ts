@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './messages.js';
+import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './membership.js';
 
 /** A worker's connection to its supervisor. */
 export class Member {

@@ -2,9 +2,9 @@ import cluster from 'node:cluster';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DatabaseTarget } from '../postgres/database.js';
+import { OperatorError } from '../values/operator-error.js';
 import { Child, type Ending } from './child.js';
-import { ProcessesFailed } from './membership.js';
-import type { Figures, SharedUrls, Start } from './messages.js';
+import type { Figures, SharedUrls, Start } from './membership.js';
 
 export interface SupervisorOptions {
   processes: number;
@@ -49,9 +49,9 @@ export class Supervisor {
   readonly #timers = new Set<NodeJS.Timeout>();
   #state: 'running' | 'stopping' = 'running';
   #restarting: Promise<void> = Promise.resolve();
-  #giveUp: (failure: ProcessesFailed) => void = () => undefined;
+  #giveUp: (failure: OperatorError) => void = () => undefined;
   /** Resolves if a process ends again and again. */
-  readonly givenUp: Promise<ProcessesFailed>;
+  readonly givenUp: Promise<OperatorError>;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -72,7 +72,7 @@ export class Supervisor {
     const { logger, processes } = this.#options;
     const first = this.#fork(1);
     const urls = await first.ready;
-    if (!urls) throw new ProcessesFailed(reasonOf(await first.ended));
+    if (!urls) throw new OperatorError(reasonOf(await first.ended));
     this.#employ(first, 0);
     if (this.#state === 'stopping') return urls;
     const others = Array.from({ length: processes - 1 }, (_, index) => this.#fork(index + 2));
@@ -139,7 +139,7 @@ export class Supervisor {
     this.#crashes.inc();
     if (remedy.kind === 'give up') {
       this.#giveUp(
-        new ProcessesFailed(
+        new OperatorError(
           `Process ${process} ended ${shortLivesMax} times in a row shortly after it started, the last time with ` +
             `${reason}. All processes were stopped. The log shows what happened before that.`,
         ),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
 import { dayMs } from '../values/duration.js';
+import { OperatorError } from '../values/operator-error.js';
 import { parseSecretKeys } from './keys.js';
 import {
   cidrs,
@@ -275,7 +276,7 @@ export type Config = {
 };
 
 /** Reports settings that are not valid, one line for each. */
-export class ConfigError extends Error {
+export class ConfigError extends OperatorError {
   override name = 'ConfigError';
 }
 

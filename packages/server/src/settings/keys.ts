@@ -1,16 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { OperatorError } from '../values/operator-error.js';
 import { SecretBox } from '../values/secret-box.js';
-
-/** Reports that a secret cannot be stored in the data directory. */
-export class DataDirectoryUnusable extends Error {
-  override name = 'DataDirectoryUnusable';
-
-  constructor(dataDir: string, { message }: Error) {
-    super(`POSTHORN_DATA_DIR: ${JSON.stringify(dataDir)} cannot be used: ${message}. ${needsDirectory}`);
-  }
-}
 
 /** What to do about a data directory that cannot be used. */
 export const needsDirectory =
@@ -20,7 +12,9 @@ export const needsDirectory =
 /** Returns a secret from the data directory. Generates it on first use, readable only by its owner. */
 export async function storedSecret(dataDir: string, name: string, make: () => string): Promise<string> {
   return readOrGenerate(dataDir, name, make).catch((error: Error) => {
-    throw new DataDirectoryUnusable(dataDir, error);
+    throw new OperatorError(
+      `POSTHORN_DATA_DIR: ${JSON.stringify(dataDir)} cannot be used: ${error.message}. ${needsDirectory}`,
+    );
   });
 }
 
