@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { diagnose, type FailedAttempt } from '../../server/src/outcomes/diagnosis.js';
+import { diagnose } from '../../server/src/outcomes/diagnosis.js';
+import type { FailedAttempt } from '../../server/src/outcomes/failed-attempt.js';
 import { splitAtTimes } from '../src/text/sentence-times';
 
 const attempt: FailedAttempt = {

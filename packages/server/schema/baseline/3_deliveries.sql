@@ -29,7 +29,7 @@ create table posthorn.deliveries (
   error            text,
   duration_ms      int,
   response         text,
-  -- If it failed: the URL, some response headers and what TLS reported (see outcomes/evidence.ts).
+  -- If it failed: the URL, some response headers and what TLS reported (see outcomes/outcome.ts).
   evidence         jsonb,
   -- The attempts before the latest, oldest first.
   earlier_attempts jsonb,

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { envelopeText } from '../events/event.js';
 import { readEvent } from '../events/event-store.js';
-import { diagnose, type NextAttempt } from '../outcomes/diagnosis.js';
-import { evidenceUrl } from '../outcomes/evidence.js';
+import { diagnose } from '../outcomes/diagnosis.js';
+import type { NextAttempt } from '../outcomes/failed-attempt.js';
+import { evidenceUrl } from '../outcomes/outcome.js';
 import type { Queryable } from '../postgres/database.js';
 import { type ShownRequest, shownHeaders } from '../sending/request.js';
 import type { Webhook } from '../webhooks/webhook.js';

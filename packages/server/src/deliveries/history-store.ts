@@ -1,4 +1,4 @@
-import type { Evidence } from '../outcomes/evidence.js';
+import type { Evidence } from '../outcomes/outcome.js';
 import type { Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
 

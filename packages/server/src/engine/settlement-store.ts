@@ -1,6 +1,5 @@
 import type { LeasedDelivery, OpenGroup } from '../events/recording-store.js';
-import { evidenceOf } from '../outcomes/evidence.js';
-import type { Outcome, Verdict } from '../outcomes/outcome.js';
+import { evidenceOf, type Outcome, type Verdict } from '../outcomes/outcome.js';
 import { arrayText } from '../postgres/arrays.js';
 import type { Queryable } from '../postgres/database.js';
 import type { GivenUp } from '../webhooks/webhook.js';

@@ -1,4 +1,5 @@
-import { printable } from './evidence.js';
+import type { Refusal } from '@posthorn/receiver';
+import { printable } from './outcome.js';
 
 /** The human-readable text in a response. */
 export interface ResponseWords {
@@ -92,4 +93,32 @@ function decoded(html: string): string {
     },
   );
   return text.replaceAll(/\s+/g, ' ').trim();
+}
+
+export const checkSecretAndBody =
+  'Check that it uses the secret of this webhook and verifies the raw body: a body that was parsed and serialized again does not match.';
+const correctClock = 'Correct the clock of the machine that the receiver runs on.';
+const keepHeaders =
+  'Check that no proxy in front of the receiver removes or changes webhook-id, webhook-timestamp or webhook-signature.';
+
+/** What to do about each reason for which @posthorn/receiver refuses a request. */
+const refusals: Record<Refusal, string> = {
+  no_secret: 'Set the secret of this webhook in the configuration of the receiver.',
+  malformed_secret:
+    'Correct the secret in the configuration of the receiver: it must be exactly the secret of this webhook.',
+  body_not_raw:
+    'Give the receiver the raw body, byte for byte as it arrived: no middleware may parse it first, and no proxy may change it.',
+  missing_signature: keepHeaders,
+  missing_timestamp: keepHeaders,
+  malformed_timestamp: keepHeaders,
+  malformed_signature: keepHeaders,
+  signature_mismatch: checkSecretAndBody,
+  timestamp_too_old: `${correctClock} If requests wait in a queue first, verify them when they arrive.`,
+  timestamp_in_future: correctClock,
+};
+
+/** Returns what to do about a response from @posthorn/receiver, which starts with the reason and a colon. */
+export function refusalRemedy(response: string | null): string | undefined {
+  const [, reason = ''] = /^([a-z_]+): /.exec(wordsOf(response).text) ?? [];
+  return Object.hasOwn(refusals, reason) ? refusals[reason as Refusal] : undefined;
 }

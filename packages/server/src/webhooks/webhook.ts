@@ -1,6 +1,6 @@
 import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
 import type { NewEvent } from '../events/event.js';
-import type { Evidence } from '../outcomes/evidence.js';
+import type { Evidence } from '../outcomes/outcome.js';
 import type { Fault } from '../values/fault.js';
 import type { SealedHeaders } from './webhook-headers.js';
 

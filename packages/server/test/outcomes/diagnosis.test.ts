@@ -2,9 +2,9 @@ import { createReceiver, type Refusal } from '@posthorn/receiver';
 import { signedRequest } from '@posthorn/receiver/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { diagnose, type FailedAttempt, type NextAttempt } from '../../src/outcomes/diagnosis.js';
-import { type Evidence, evidenceOf } from '../../src/outcomes/evidence.js';
-import { attemptErrors, type Outcome } from '../../src/outcomes/outcome.js';
+import { diagnose } from '../../src/outcomes/diagnosis.js';
+import type { FailedAttempt, NextAttempt } from '../../src/outcomes/failed-attempt.js';
+import { attemptErrors, type Evidence, evidenceOf, type Outcome } from '../../src/outcomes/outcome.js';
 import { anyCharacter } from '../support/any-character.js';
 import { anyUrl } from '../support/any-url.js';
 
