@@ -13,7 +13,7 @@ create table posthorn.delivery_counts (
   delivered       int not null,
   failed_attempts int not null,
   given_up        int not null,
-  -- A histogram of how long successful attempts took: see stats/delivery-counts.ts.
+  -- A histogram of how long successful attempts took: see stats/stats.ts.
   latencies       int[] not null,
   primary key (organization_id, scope, step, at, part)
 ) partition by range (at);

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from '../postgres/database.js';
-import { type Page, type PageFilter, pageBy, pageStatement } from '../postgres/keyset.js';
+import { type Page, type PageFilter, pageStatement } from '../postgres/keyset.js';
 import type { Order, Position } from '../values/cursor.js';
 import { eventJsonPosition, type StoredEvent } from './event.js';
 
@@ -49,7 +49,13 @@ export async function readEventPage(
       source.query<{ texts: string | null; found: number }>(statement),
     );
     const { texts, found } = rows[0]!;
-    return pageBy(eventJsonPosition, texts?.split(recordSeparator) ?? [], limit, found);
+    const events = texts?.split(recordSeparator).slice(0, limit) ?? [];
+    const last = events.at(-1);
+    return {
+      rows: events,
+      hasMore: found > events.length,
+      next: last === undefined ? undefined : eventJsonPosition(last),
+    };
   };
   if (order === 'desc') return read(filter);
   const horizonMs = await (readHorizon?.() ?? readHorizonMs(database, filter.organization_id));

@@ -7,12 +7,11 @@ import { hidesUnstorable } from '../values/storable.js';
 import { decodeBody, parseJson } from '../web/json-body.js';
 import { type Route, route } from '../web/route.js';
 import { dataOf, id, time } from '../web/schemas.js';
-import type { NewEvent } from './event.js';
+import type { NewEvent, TraceSpan } from './event.js';
 import { type EventChecker, NewEventSchema } from './new-event.js';
 import { payloadTexts } from './payload-text.js';
 import type { Recorder, Reservation } from './recorder.js';
 import type { NewBatch, RecordedEvent } from './recording-store.js';
-import type { TraceSpan } from './trace.js';
 
 const eventsMax = 1_000;
 /** How much to reserve at a time for a body without `Content-Length`. */

@@ -9,8 +9,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Logger } from 'pino';
+import { parseTraceparent, type TraceSpan } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
-import { parseTraceparent, type TraceSpan } from '../events/trace.js';
 import { isDelivered, type Outcome, type Withheld } from '../outcomes/outcome.js';
 import { ConfigError, version } from '../settings/config.js';
 import { OtlpExporter, type OtlpTarget, otlpTarget } from './otlp-exporter.js';

@@ -60,30 +60,13 @@ export function pageStatement<Column extends string>(
   return { name: `${table.name} ${order} ${filters}${range}`, text, values };
 }
 
-/**
- * Returns the page for rows that were read with a limit of `limit` + 1, which shows whether there are more. `found` is
- * the number of rows found, if `rows` has only some of them.
- */
+/** Returns the page for rows that were read with a limit of `limit` + 1, which shows whether there are more. */
 export function pageOf<Row extends { created_at: Date; id: string }>(
   rows: readonly Row[],
   limit: number,
-  found = rows.length,
 ): Page<Row> {
-  return pageBy(({ created_at, id }) => ({ atMs: created_at.getTime(), id }), rows, limit, found);
-}
-
-/** Returns the page as `pageOf` does, for rows without `created_at` and `id`. */
-export function pageBy<Row>(
-  positionOf: (row: Row) => Position,
-  rows: readonly Row[],
-  limit: number,
-  found = rows.length,
-): Page<Row> {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    rows: shown,
-    hasMore: found > shown.length,
-    next: last === undefined ? undefined : positionOf(last),
-  };
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const next = last && { atMs: last.created_at.getTime(), id: last.id };
+  return { rows: page, hasMore: rows.length > page.length, next };
 }

@@ -34,7 +34,7 @@ export class ReadReplica {
   readonly #needed: CoalescedCall<LogPosition>;
   /** How far the server of each connection had replayed: a host name may resolve to several replicas. */
   readonly #replayed = new WeakMap<object, LogPosition>();
-  #restingFor: string | undefined;
+  #isResting = false;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -45,7 +45,7 @@ export class ReadReplica {
 
   /** Returns whether reads use the replica. */
   get isUsed(): boolean {
-    return this.#restingFor === undefined;
+    return !this.#isResting;
   }
 
   async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
@@ -106,7 +106,7 @@ export class ReadReplica {
 
   #rest(reason: string): void {
     if (!this.isUsed || this.#stopped) return;
-    this.#restingFor = reason;
+    this.#isResting = true;
     this.#options.logger.warn(
       { reason },
       'the read replica cannot be used; events are read from the primary',
@@ -122,7 +122,7 @@ export class ReadReplica {
         .catch(() => false);
       if (this.#stopped) return;
       if (!isBack) return this.#tryLater();
-      this.#restingFor = undefined;
+      this.#isResting = false;
       this.#options.logger.info('the read replica is in use again');
     }, restMs);
   }

@@ -1,6 +1,6 @@
 import { type SigningKey, sign } from '@posthorn/receiver';
+import type { TraceSpan } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
-import type { TraceSpan } from '../events/trace.js';
 import type { Outcome, Withheld } from '../outcomes/outcome.js';
 import { addEventHeaders, type Message } from './request.js';
 import type { Transport } from './transport.js';

@@ -1,7 +1,7 @@
 import { arrayText } from '../postgres/arrays.js';
 import type { Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
-import type { DeliveryCounts } from './delivery-counts.js';
+import type { DeliveryCounts } from './stats.js';
 
 /** The lengths of the counted periods, in minutes. */
 export type Step = 1 | 60;

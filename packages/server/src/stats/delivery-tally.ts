@@ -4,7 +4,7 @@ import type { Outcome, Verdict } from '../outcomes/outcome.js';
 import type { Database } from '../postgres/database.js';
 import { Repeating } from '../signals/repeating.js';
 import { type CountedDeliveries, type Step, writeDeliveryCounts } from './delivery-count-store.js';
-import { addCounts, countAttempt, type DeliveryCounts, noCounts } from './delivery-counts.js';
+import { addCounts, countAttempt, type DeliveryCounts, noCounts } from './stats.js';
 
 interface TalliedWebhook {
   id: string;

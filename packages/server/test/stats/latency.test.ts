@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addDuration, addHistogram, type Histogram, percentile } from '../../src/stats/delivery-counts.js';
+import { addDuration, addHistogram, type Histogram, percentile } from '../../src/stats/stats.js';
 
 const durations = fc.array(fc.integer({ min: 0, max: 600_000 }), { minLength: 1, maxLength: 200 });
 
