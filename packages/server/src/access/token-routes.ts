@@ -9,7 +9,6 @@ import { type InputFault, Problem } from '../values/problem.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';
 import { type Arrived, type Route, route } from '../web/route.js';
 import { text } from '../web/schemas.js';
-import { createToken, revokeToken } from './audited-tokens.js';
 import {
   defaultLifetimeMs,
   defaultScopes,
@@ -30,7 +29,7 @@ import {
   SessionRequest,
   TokenRequest,
 } from './token-schemas.js';
-import { listTokenPage } from './token-store.js';
+import { createToken, listTokenPage, revokeToken } from './token-store.js';
 
 /** Returns `GET /v1/token`, which describes the request's token. */
 export function ownTokenRoute(): Route {

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { createToken } from '../access/audited-tokens.js';
 import { defaultLifetimeMs, newToken, newTokenText, scopes, tokenHash } from '../access/token.js';
-import { findToken } from '../access/token-store.js';
+import { createToken, findToken } from '../access/token-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
 import type { NewEvent } from '../events/event.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';

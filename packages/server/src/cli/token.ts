@@ -8,7 +8,6 @@ import {
   type Options,
   UsageError,
 } from 'posthorn';
-import { createToken, revokeToken } from '../access/audited-tokens.js';
 import {
   defaultLifetimeMs,
   defaultScopes,
@@ -20,7 +19,7 @@ import {
   type Token,
   tokenHash,
 } from '../access/token.js';
-import { listTokenPage } from '../access/token-store.js';
+import { createToken, listTokenPage, revokeToken } from '../access/token-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';

@@ -36,43 +36,22 @@ function scalarScript(): StaticContent {
  * package, which has 15 dependencies; `@scalar/api-reference` contains the same script and has 270.
  */
 export function referenceRoutes(app: FastifyInstance, title: string): void {
+  const serve = (path: string, content: StaticContent) =>
+    app.get(path, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
+      content.send(request, guarded(reply)),
+    );
   const scalar = scalarScript();
   const scalarName = `scalar-${scalar.hash}.js`;
-  app.get(`/docs/assets/${scalarName}`, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
-    scalar.send(request, guarded(reply)),
-  );
-  for (const [name, type] of Object.entries(ownAssets)) {
-    const text = readFileSync(new URL(`../../assets/${name}`, import.meta.url), 'utf8');
-    const asset = StaticContent.of(type, text);
-    app.get(`/docs/assets/${name}`, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
-      asset.send(request, guarded(reply)),
-    );
-  }
-  const page = StaticContent.of('text/html; charset=utf-8', pageOf(title, scalarName));
-  app.get('/docs', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
-    return page.send(request, guarded(reply));
-  });
+  serve(`/docs/assets/${scalarName}`, scalar);
+  for (const [name, type] of Object.entries(ownAssets))
+    serve(`/docs/assets/${name}`, StaticContent.of(type, readAsset(name)));
+  // The paths in the page are relative, so that it also works behind a proxy that adds a prefix.
+  const page = readAsset('reference.html').replace('{{title}}', title).replace('{{scalar}}', scalarName);
+  serve('/docs', StaticContent.of('text/html; charset=utf-8', page));
 }
 
-/** Returns the page. Its paths are relative, so that it also works behind a proxy that adds a prefix. */
-function pageOf(title: string, scalarName: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} reference</title>
-<link rel="icon" href="docs/assets/posthorn.svg" type="image/svg+xml">
-</head>
-<body>
-<div id="reference"></div>
-<noscript>This page needs JavaScript. Programs can read the reference at <a href="openapi.json">openapi.json</a>.</noscript>
-<script src="docs/assets/${scalarName}"></script>
-<script src="docs/assets/reference.js"></script>
-</body>
-</html>
-`;
+function readAsset(name: string): string {
+  return readFileSync(new URL(`../../assets/${name}`, import.meta.url), 'utf8');
 }
 
 function guarded(reply: FastifyReply): FastifyReply {
