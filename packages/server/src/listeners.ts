@@ -19,10 +19,10 @@ import type { Database } from './postgres/database.js';
 import { createPublicApi } from './public-api.js';
 import { type Config, ConfigError, version } from './settings/config.js';
 import { platformToken } from './settings/keys.js';
-import { listen } from './settings/listening.js';
 import type { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import type { AddressPolicy } from './values/address.js';
+import { listen } from './web/listener.js';
 
 export interface ListenerParts {
   config: Config;

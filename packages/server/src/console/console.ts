@@ -2,9 +2,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Config, ConfigError } from '../settings/config.js';
-import { urlOf } from '../settings/listening.js';
 import { dayMs } from '../values/duration.js';
 import { Problem } from '../values/problem.js';
+import { urlOf } from '../web/listener.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
 import { type ConsoleFiles, hashedFolder } from './console-files.js';
 
