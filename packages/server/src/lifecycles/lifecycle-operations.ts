@@ -30,35 +30,7 @@ export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf
 /** What the table of routes says about an operation, apart from who handles it. */
 type Columns = Omit<Route, 'method' | 'path' | 'handler'>;
 
-/** What can be done with one type of resource. */
-export interface ResourceOperations {
-  readonly path: string;
-  readonly lifecycle: Lifecycle;
-  readonly creation: Columns;
-  readonly read: Columns;
-  readonly moves: Readonly<Record<string, Columns>>;
-}
-
-let defined: readonly ResourceOperations[] | undefined;
-
-/** Returns the operations for each type of resource. Defines them once: this takes longer than adding their routes. */
-export function lifecycleOperations(): readonly ResourceOperations[] {
-  defined ??= Object.entries(lifecycles).map(([path, lifecycle]) => define(path, lifecycle));
-  return defined;
-}
-
-function define(path: string, lifecycle: Lifecycle): ResourceOperations {
-  const moves = Object.keys(lifecycle.moves).map((name) => [name, moveOperation(lifecycle, name)]);
-  return {
-    path,
-    lifecycle,
-    creation: creationOperation(lifecycle),
-    read: readColumns(lifecycle),
-    moves: Object.fromEntries(moves),
-  };
-}
-
-function creationOperation(lifecycle: Lifecycle): Columns {
+export function creationColumns(lifecycle: Lifecycle): Columns {
   const { to, event } = lifecycle.creation;
   const sample = sampleOf(lifecycle);
   return {
@@ -72,7 +44,7 @@ function creationOperation(lifecycle: Lifecycle): Columns {
   };
 }
 
-function moveOperation(lifecycle: Lifecycle, name: string): Columns {
+export function moveColumns(lifecycle: Lifecycle, name: string): Columns {
   const move = lifecycle.moves[name]!;
   const sample = sampleOf(lifecycle, name);
   return {
@@ -96,7 +68,7 @@ function checkedBody(body: TObject, example: unknown): Pick<Columns, 'body' | 'b
   };
 }
 
-function readColumns(lifecycle: Lifecycle): Columns {
+export function readColumns(lifecycle: Lifecycle): Columns {
   const { data } = sampleOf(lifecycle).response;
   return {
     operationId: `get${titleOf(lifecycle.kind)}`,

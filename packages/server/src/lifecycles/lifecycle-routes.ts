@@ -3,8 +3,8 @@ import { refuseElsewhere } from '../cells/elsewhere.js';
 import { eventJson } from '../events/event.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
-import { lifecycleOperations, nounOf } from './lifecycle-operations.js';
-import type { Lifecycle } from './lifecycles.js';
+import { creationColumns, moveColumns, nounOf, readColumns } from './lifecycle-operations.js';
+import { type Lifecycle, lifecycles } from './lifecycles.js';
 import {
   type CompletedMove,
   type CreationRequest,
@@ -21,11 +21,11 @@ import { readResource } from './resource-store.js';
 export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
   const mover = new Mover(options);
   const { database } = options;
-  return lifecycleOperations().flatMap(({ path, lifecycle, creation, read, moves }) => [
+  return Object.entries(lifecycles).flatMap(([path, lifecycle]) => [
     route({
       method: 'POST',
       path: `/platform/${path}`,
-      ...creation,
+      ...creationColumns(lifecycle),
       handler: async (request, reply) => {
         const body = request.body as CreationRequest;
         const done = await mover.run(body.organization_id, originOf(request), (client, context) =>
@@ -38,7 +38,7 @@ export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
     route({
       method: 'GET',
       path: `/platform/${path}/{id}`,
-      ...read,
+      ...readColumns(lifecycle),
       handler: async (request) => {
         const resource = await readResource(database, lifecycle.kind, idOf(request));
         if (!resource) throw noSuch(lifecycle);
@@ -46,11 +46,11 @@ export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
         return { data: resourceBody(lifecycle, resource) };
       },
     }),
-    ...Object.entries(moves).map(([name, columns]) =>
+    ...Object.keys(lifecycle.moves).map((name) =>
       route({
         method: 'POST',
         path: `/platform/${path}/{id}/${name}`,
-        ...columns,
+        ...moveColumns(lifecycle, name),
         handler: async (request, reply) => {
           const id = idOf(request);
           const found = await readResource(database, lifecycle.kind, id);

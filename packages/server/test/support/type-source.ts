@@ -1,7 +1,7 @@
 import type { Schema } from '../../src/reference/components.js';
 
 /** The TypeScript type of the values that a JSON Schema accepts. */
-export function typeOf(schema: Schema): string {
+function typeOf(schema: Schema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
   if (schema.enum) return schema.enum.map((value) => `'${value}'`).join(' | ');
   if (schema.type === 'array') return `${typeOf(schema.items ?? {})}[]`;
