@@ -2,12 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { TokenDirectory } from './access/auth.js';
 import { GuessLimit } from './access/rate-limits.js';
-import type { Catalogue } from './catalogue/catalogue.js';
 import { createPayloadValidator } from './catalogue/payload.js';
-import { consoleLinks, type PortalLogo, publicUrlOf } from './console/console.js';
-import { consoleBuild, findConsoleFiles } from './console/console-files.js';
+import { consoleLinks, publicUrlOf } from './console/console.js';
 import type { DeliveryParts } from './delivering.js';
-import type { EventReads } from './events/event-store.js';
 import { createEventChecker } from './events/new-event.js';
 import { Recorder } from './events/recorder.js';
 import type { RecordedBatch } from './events/recording-store.js';
@@ -15,32 +12,16 @@ import type { Metrics } from './operations/metrics.js';
 import { createMonitoringListener } from './operations/monitoring.js';
 import type { Tracing } from './operations/tracing.js';
 import { createPlatformApi } from './platform-api.js';
-import type { Database } from './postgres/database.js';
-import { createPublicApi } from './public-api.js';
+import { createPublicApi, type PublicApiParts } from './public-api.js';
 import { type Config, ConfigError, version } from './settings/config.js';
 import { platformToken } from './settings/keys.js';
-import type { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
-import type { AddressPolicy } from './values/address.js';
 import { listen } from './web/listener.js';
 
-export interface ListenerParts {
-  config: Config;
+export interface ListenerParts extends Omit<PublicApiParts, 'tokens' | 'guesses'> {
   logger: Logger;
-  now: () => number;
-  database: Database;
-  eventReads: EventReads;
-  catalogue: Catalogue;
-  logo: PortalLogo | undefined;
-  policy: AddressPolicy;
   delivery: DeliveryParts;
-  recorded: Notifier;
-  metrics: Metrics;
   tracer: Tracing | undefined;
-  isReady: () => Promise<boolean>;
-  hasStarted: () => boolean;
-  /** Aborts when the service begins to stop, and ends the tails. */
-  stopping: AbortSignal;
 }
 
 /** The addresses of the listeners with their actual ports. Undefined if the node does not have the role. */
@@ -83,42 +64,9 @@ export class Listeners {
   }
 
   async #openPublic(): Promise<string> {
-    const { config, catalogue, database, delivery, logger, logo, metrics, now, policy } = this.#parts;
-    const { host, port, trustedProxies, eventRetentionMs: retentionMs, retryScheduleMs } = config;
-    const app = await createPublicApi({
-      guesses: this.#guesses,
-      trustedProxies,
-      tokens: this.#openTokens(),
-      catalogue,
-      database,
-      logger,
-      metrics,
-      now,
-      policy,
-      version,
-      recorded: this.#parts.recorded,
-      eventReads: this.#parts.eventReads,
-      rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
-      deliveryRules: { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
-      retentionMs,
-      webhooksMax: config.webhooksMax,
-      secrets: delivery.secrets,
-      control: delivery.control,
-      console: {
-        version,
-        logo,
-        files: findConsoleFiles(consoleBuild()),
-        retentionMs,
-        retryScheduleMs,
-        name: config.portalName,
-        accent: config.portalAccent,
-        frameOrigins: config.portalOrigins,
-      },
-      serverUrl: config.publicOrigin,
-      isReady: this.#parts.isReady,
-      hasStarted: this.#parts.hasStarted,
-      stopping: this.#parts.stopping,
-    });
+    const { host, port } = this.#parts.config;
+    const tokens = this.#openTokens();
+    const app = await createPublicApi({ ...this.#parts, tokens, guesses: this.#guesses });
     this.#apps.push(app);
     return listen(app, 'public API', host, port);
   }

@@ -1,66 +1,58 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { bearerText, installAuth, type TokenDirectory } from './access/auth.js';
 import { installIdempotency } from './access/idempotency.js';
-import { type GuessLimit, RateLimiter, type RateLimits } from './access/rate-limits.js';
+import { type GuessLimit, RateLimiter } from './access/rate-limits.js';
 import { limitReads, readLimits } from './access/read-slots.js';
 import { ownTokenRoute } from './access/token-routes.js';
 import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { eventTypeRoutes } from './catalogue/event-type-routes.js';
-import { type ConsoleOptions, consoleRoutes } from './console/console.js';
+import { consoleRoutes, type PortalLogo } from './console/console.js';
+import { consoleBuild, findConsoleFiles } from './console/console-files.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
+import type { DeliveryParts } from './delivering.js';
 import { earliestReadableMs } from './events/event.js';
 import { eventRoutes } from './events/event-routes.js';
 import type { EventReads } from './events/event-store.js';
 import { tailRoute } from './events/tail-routes.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Database } from './postgres/database.js';
-import { type DeliveryRules, publicGuides } from './reference/guides.js';
+import { publicGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';
 import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
+import { type Config, version } from './settings/config.js';
 import type { Notifier } from './signals/notifier.js';
 import { statsRoutes } from './stats/stats-routes.js';
-import type { AddressPolicy, Cidr } from './values/address.js';
+import type { AddressPolicy } from './values/address.js';
 import { durationText } from './values/duration.js';
-import type { SecretBox } from './values/secret-box.js';
 import { limitConnections } from './web/connections.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
 import { addRoutes, type Tag } from './web/route.js';
 import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
-import type { DeliveryControl } from './webhooks/probes.js';
 import { webhookRoutes } from './webhooks/webhook-routes.js';
 
-export interface PublicApiOptions {
+/** What the public listener is made of. */
+export interface PublicApiParts {
+  config: Config;
   logger: FastifyBaseLogger;
-  version: string;
+  now: () => number;
   database: Database;
   /** Reads events from the primary, or from a replica that is up to date. */
   eventReads: EventReads;
-  tokens: TokenDirectory;
   catalogue: Catalogue;
+  logo: PortalLogo | undefined;
   policy: AddressPolicy;
-  secrets: SecretBox;
-  control: DeliveryControl;
-  console: ConsoleOptions;
-  rateLimits: RateLimits;
-  guesses: GuessLimit;
-  trustedProxies: readonly Cidr[];
-  /** The delivery settings that the API reference describes. */
-  deliveryRules: DeliveryRules;
-  /** How long events and deliveries can be read. */
-  retentionMs: number;
-  /** How many webhooks an organization can have. */
-  webhooksMax: number;
-  /** The address of the public API for clients, if the operator set one. */
-  serverUrl: string | undefined;
-  metrics: Metrics;
+  delivery: Pick<DeliveryParts, 'secrets' | 'control'>;
   recorded: Notifier;
-  now: () => number;
+  metrics: Metrics;
+  tokens: TokenDirectory;
+  guesses: GuessLimit;
   isReady: () => Promise<boolean>;
   hasStarted: () => boolean;
+  /** Aborts when the service begins to stop, and ends the tails. */
   stopping: AbortSignal;
 }
 
@@ -102,52 +94,47 @@ function elsewhere(method: string, path: string): string | undefined {
 }
 
 /** Creates the public listener: API, console and reference. */
-export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, control, database, now, eventReads, tokens, webhooksMax } = options;
-  const earliestMs = () => earliestReadableMs(now(), options.retentionMs);
+export async function createPublicApi(parts: PublicApiParts): Promise<FastifyInstance> {
+  const { config, catalogue, database, eventReads, logger, now, policy, tokens } = parts;
+  const { control, secrets } = parts.delivery;
+  const { eventRetentionMs: retentionMs, publicOrigin: serverUrl, retryScheduleMs, webhooksMax } = config;
+  const earliestMs = () => earliestReadableMs(now(), retentionMs);
   const app = await createListener({
     name: 'public',
-    logger: options.logger,
+    logger,
     bodyLimit,
-    trustedProxies: options.trustedProxies,
-    hasStarted: options.hasStarted,
-    onFinished: options.metrics.observeRequests('public'),
+    trustedProxies: config.trustedProxies,
+    hasStarted: parts.hasStarted,
+    onFinished: parts.metrics.observeRequests('public'),
     elsewhere,
   });
   limitConnections(app.server, (connections) =>
-    options.logger.warn({ connections }, 'connections to the public listener are refused: too many are open'),
+    logger.warn({ connections }, 'connections to the public listener are refused: too many are open'),
   );
-  installAuth(app, tokens, new RateLimiter(options.rateLimits, now), options.guesses);
+  const rateLimits = { reads: config.rateLimitReads, writes: config.rateLimitWrites };
+  installAuth(app, tokens, new RateLimiter(rateLimits, now), parts.guesses);
   const limits = readLimits(database.use.max);
   limitReads(app, limits);
   const unsent = new UnsentBytes();
   limitUnsentBytes(app, unsent);
-  installIdempotency(app, database, options.secrets);
+  installIdempotency(app, database, secrets);
   const routes = [
-    ...healthRoutes(options.isReady),
+    ...healthRoutes(parts.isReady),
     ...eventRoutes({ database, earliestMs, eventReads }),
     tailRoute({
       eventReads,
       database,
       now,
       earliestMs,
-      recorded: options.recorded,
-      stopping: options.stopping,
+      recorded: parts.recorded,
+      stopping: parts.stopping,
       isStillAllowed: (request) => tokens.allows(bearerText(request)),
       readsMax: limits.tails,
       unsent,
     }),
     ...eventTypeRoutes(catalogue),
-    ...webhookRoutes({
-      database,
-      catalogue,
-      control,
-      now,
-      webhooksMax,
-      policy: options.policy,
-      secrets: options.secrets,
-    }),
-    ...deliveryRoutes({ database, earliestMs, userAgent: `Posthorn/${options.version}` }),
+    ...webhookRoutes({ database, catalogue, control, now, webhooksMax, policy, secrets }),
+    ...deliveryRoutes({ database, earliestMs, userAgent: `Posthorn/${version}` }),
     ...replayRoutes({ database, catalogue, earliestMs }),
     ...auditRoutes(database, now),
     ownTokenRoute(),
@@ -157,20 +144,29 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   const title = 'Posthorn API';
   const about: DocumentInfo = {
     title,
-    version: options.version,
+    version,
     description:
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
       'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
-      `The [console](${options.serverUrl ?? ''}/console) shows the same in a browser.`,
-    guides: publicGuides(options.rateLimits, options.deliveryRules),
+      `The [console](${serverUrl ?? ''}/console) shows the same in a browser.`,
+    guides: publicGuides(rateLimits, { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs }),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
-    tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
-    serverUrl: options.serverUrl,
+    tagGroups: [{ name: 'API', tags: publicTags(durationText(retentionMs)) }],
+    serverUrl,
     webhooks: () => webhooksSection(catalogue),
   };
   serveApiDocument(app, about, routes);
   referenceRoutes(app, title);
-  consoleRoutes(app, options.console);
+  consoleRoutes(app, {
+    version,
+    logo: parts.logo,
+    files: findConsoleFiles(consoleBuild()),
+    retentionMs,
+    retryScheduleMs,
+    name: config.portalName,
+    accent: config.portalAccent,
+    frameOrigins: config.portalOrigins,
+  });
   return app;
 }

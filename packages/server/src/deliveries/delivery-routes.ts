@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { changesBetween } from '../audit/audit.js';
-import { readEvent } from '../events/event-store.js';
+import { findEvent } from '../events/event-routes.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { pageOf } from '../postgres/keyset.js';
 import { idTimeMs } from '../values/identifier.js';
@@ -98,11 +98,7 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       ...list({ name, of: 'event', filters: {}, limit }),
       returns: { 200: DeliveryList },
       handler: async ({ params: { event_id: id }, tenancy, input }) => {
-        const createdMs = idTimeMs('EVT', id);
-        const key = { ...tenancy, id, earliestMs: earliestMs() };
-        const event = createdMs === undefined ? undefined : await readEvent(database, { ...key, createdMs });
-        if (!event)
-          throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
+        const event = await findEvent((read) => read(database), tenancy, id, earliestMs());
         const rows = await listEventDeliveries(database, { ...tenancy, event }, input.after, input.limit + 1);
         return searchedPage(pageOf(rows, input.limit), input);
       },

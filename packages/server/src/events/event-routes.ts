@@ -4,9 +4,9 @@ import { idTimeMs } from '../values/identifier.js';
 import { Problem } from '../values/problem.js';
 import { etagOf, matchesEtag } from '../web/compression.js';
 import { list, pageSchema, sendPage } from '../web/lists.js';
-import { type Route, route } from '../web/route.js';
+import { type Route, route, type Tenancy } from '../web/route.js';
 import { dataOf, EventSchema, eventFilters, eventParams, text } from '../web/schemas.js';
-import { eventJson } from './event.js';
+import { eventJson, type StoredEvent } from './event.js';
 import { type EventReads, readEvent, readEventPage } from './event-store.js';
 
 export interface EventContext {
@@ -57,14 +57,7 @@ export function eventRoutes({ database, earliestMs, eventReads }: EventContext):
       returns: { 200: dataOf(EventSchema), 304: Type.Null({ description: 'Not modified.' }) },
       sends: ['ETag'],
       handler: async ({ params: { event_id: id }, tenancy, headers }, reply) => {
-        const createdMs = idTimeMs('EVT', id);
-        const key = { ...tenancy, id, earliestMs: earliestMs() };
-        const event =
-          createdMs === undefined
-            ? undefined
-            : await eventReads((source) => readEvent(source, { ...key, createdMs }));
-        if (!event)
-          throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
+        const event = await findEvent(eventReads, tenancy, id, earliestMs());
         const body = `{"data":${eventJson(event)}}`;
         const etag = etagOf(body);
         reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');
@@ -73,4 +66,22 @@ export function eventRoutes({ database, earliestMs, eventReads }: EventContext):
       },
     }),
   ];
+}
+
+/** Returns an event that the request may access. Throws a problem if there is none. */
+export async function findEvent(
+  reads: EventReads,
+  { organization_id, workspace_id }: Tenancy,
+  id: string,
+  earliestMs: number,
+): Promise<StoredEvent> {
+  const createdMs = idTimeMs('EVT', id);
+  const event =
+    createdMs === undefined
+      ? undefined
+      : await reads((source) =>
+          readEvent(source, { id, organization_id, workspace_id, createdMs, earliestMs }),
+        );
+  if (event) return event;
+  throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
 }

@@ -6,8 +6,13 @@ import type {
   RouteOptions,
 } from 'fastify';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { InputFault, ProblemCode } from '../values/problem.js';
-import { type Tenancy, tenancyOf } from './tenancy.js';
+import { type InputFault, Problem, type ProblemCode } from '../values/problem.js';
+
+export interface Tenancy {
+  organization_id: string;
+  /** The only workspace that this request may see, or undefined for the whole organization. */
+  workspace_id: string | undefined;
+}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -126,4 +131,19 @@ async function readInput(
 
 function objectOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** Returns what a request may access: what it asks for, within the limits of its token. */
+function tenancyOf(
+  token: { organization_id: string; workspace_id: string | null },
+  asked: { organization_id?: string | undefined; workspace_id?: string | null | undefined },
+): Tenancy {
+  if (asked.organization_id !== undefined && asked.organization_id !== token.organization_id) {
+    throw new Problem('organization_forbidden', 'The token belongs to another organization.');
+  }
+  const bound = token.workspace_id ?? undefined;
+  if (bound !== undefined && asked.workspace_id !== undefined && asked.workspace_id !== bound) {
+    throw new Problem('workspace_forbidden', `The token is restricted to the workspace ${bound}.`);
+  }
+  return { organization_id: token.organization_id, workspace_id: asked.workspace_id ?? bound };
 }
