@@ -71,12 +71,8 @@ export class Claimer {
     const { database, lanes, node, onClaimed } = this.#options;
     const id = node();
     const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#fraction);
-    if (!room) return limits.pollMs;
-    if (room.total < 1) {
-      // Memory is full. Even an empty list makes the engine check whether deliveries must be given back.
-      onClaimed([]);
-      return limits.pollMs;
-    }
+    // With a total of 0, memory is full.
+    if (!room || room.total < 1) return limits.pollMs;
     const beganMs = performance.now();
     const bounds = {
       webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#fraction)),

@@ -1,4 +1,5 @@
 import { isDelivered, type Outcome } from '../outcomes/outcome.js';
+import { limits } from './limits.js';
 
 /** When an attempt began, according to two clocks. */
 export interface Began {
@@ -55,25 +56,11 @@ export function joinReports(earlier: HealthReport, later: HealthReport): HealthR
   };
 }
 
-export interface HealthReportsLimits {
-  /** A batch with fewer outcomes than this reports the health of all its webhooks. */
-  healthOutcomes: number;
-  /** In a larger batch, a webhook whose status has not changed is reported at most this often. */
-  healthEveryMs: number;
-  /** The maximum number of webhooks to remember. */
-  lanes: number;
-}
-
 /** Collects health reports until they are written together with outcomes. */
 export class HealthReports {
-  readonly #limits: HealthReportsLimits;
   readonly #reports = new Map<string, HealthReport>();
   /** When each webhook was last reported, and with which status. */
   readonly #reported = new Map<string, { atMs: number; status: HealthReport['last_status'] }>();
-
-  constructor(limits: HealthReportsLimits) {
-    this.#limits = limits;
-  }
 
   get isEmpty(): boolean {
     return this.#reports.size === 0;
@@ -93,12 +80,12 @@ export class HealthReports {
     const taken = [...this.#reports.values()].filter(({ webhook_id: id, last_status: status }) => {
       const last = this.#reported.get(id);
       return (
-        outcomes < this.#limits.healthOutcomes ||
+        outcomes < limits.healthOutcomes ||
         last?.status !== status ||
-        nowMs - last.atMs >= this.#limits.healthEveryMs
+        nowMs - last.atMs >= limits.healthEveryMs
       );
     });
-    if (this.#reported.size > this.#limits.lanes) this.#reported.clear();
+    if (this.#reported.size > limits.lanes) this.#reported.clear();
     for (const { webhook_id: id, last_status: status } of taken) {
       this.#reports.delete(id);
       this.#reported.set(id, { atMs: nowMs, status });

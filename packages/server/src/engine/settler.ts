@@ -58,7 +58,7 @@ export interface SettlerOptions {
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
-  readonly health = new HealthReports(limits);
+  readonly health = new HealthReports();
   readonly #unwritten = new Unwritten();
   #timer: NodeJS.Timeout | undefined;
   /** Whether `#timer` was set only to write health reports. Outcomes do not wait for such a timer. */

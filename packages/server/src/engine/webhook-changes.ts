@@ -16,7 +16,6 @@ export interface WebhookChangesOptions {
   alone: boolean;
   /** The ID of this node, if it has one. */
   node: () => number | undefined;
-  alignAgainMs?: number;
 }
 
 /** Half of the engine's connections, and one per organization: the others stay free for claims, renewals and outcomes. */
@@ -59,7 +58,7 @@ export class WebhookChanges {
    * fails, tries again later, with half as many at a time.
    */
   async alignWaiting(webhook: WebhookKey): Promise<void> {
-    const { logger, alignAgainMs = limits.alignAgainMs } = this.#options;
+    const { logger } = this.#options;
     for (let atMost = limits.alignDeliveries; ; atMost = Math.ceil(atMost / 2)) {
       try {
         while (!this.#isStopped && (await this.#align(webhook, atMost)) > 0);
@@ -72,7 +71,7 @@ export class WebhookChanges {
         );
       }
       this.#retrying.add(webhook.id);
-      await delay(alignAgainMs, undefined, { ref: false });
+      await delay(limits.alignAgainMs, undefined, { ref: false });
       this.#retrying.delete(webhook.id);
     }
   }

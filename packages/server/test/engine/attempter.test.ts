@@ -5,7 +5,6 @@ import { Attempter, type AttempterOptions } from '../../src/engine/attempter.js'
 import { HealthReports } from '../../src/engine/health.js';
 import { Lane } from '../../src/engine/lane.js';
 import { Lanes } from '../../src/engine/lanes.js';
-import { limits } from '../../src/engine/limits.js';
 import type { Entry } from '../../src/engine/settler.js';
 import { leasedDelivery } from '../support/deliveries.js';
 
@@ -44,7 +43,7 @@ function withAttempter(change: { whileReading?: () => void; onAttempt?: () => vo
     settler: {
       isStopped: false,
       add: (entry: Entry) => void settled.push(entry),
-      health: new HealthReports(limits),
+      health: new HealthReports(),
     },
     logger: pino({ level: 'silent' }),
     retryScheduleMs: [1],

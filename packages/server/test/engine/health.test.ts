@@ -62,7 +62,7 @@ async function healthOf(database: Queryable, id = 'WHK-1'): Promise<HealthRow | 
 describe('what a node reports about a webhook', () => {
   /** A book in which so many webhooks are noted, and were reported at 0 ms as failed. */
   function reported(webhooks: number): HealthReports {
-    const book = new HealthReports(limits);
+    const book = new HealthReports();
     for (let n = 0; n < webhooks; n += 1)
       book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), failure, { at: at(n), monotonicMs: n });
     expect(book.take(limits.healthOutcomes, 0)).toHaveLength(webhooks);
@@ -92,7 +92,7 @@ describe('what a node reports about a webhook', () => {
   });
 
   test('is reported again, with later results, if it could not be written', () => {
-    const book = new HealthReports(limits);
+    const book = new HealthReports();
     const noted = (...outcomes: (readonly [Outcome, number])[]) => {
       for (const [outcome, ms] of outcomes)
         book.note(leasedDelivery({ webhook_id: 'WHK-0' }), outcome, { at: at(ms), monotonicMs: ms });
@@ -123,7 +123,7 @@ describe('the health of a webhook in the database', () => {
   async function prepared() {
     const { database, node } = await withNode();
     const write = (...outcomes: (readonly [Outcome, number])[]) => {
-      const book = new HealthReports(limits);
+      const book = new HealthReports();
       for (const [outcome, ms] of outcomes)
         book.note(leasedDelivery({ webhook_id: 'WHK-1' }), outcome, began(ms));
       const options = { listed: false, failingMs: dayMs };

@@ -32,6 +32,7 @@ import {
   succeeded,
   withNode,
 } from '../support/deliveries.js';
+import { setLimits } from '../support/limits.js';
 import { eventually } from '../support/tenant.js';
 
 const dayMs = 86_400_000;
@@ -330,8 +331,8 @@ describe('if the database cannot end the deliveries of a disabled webhook', () =
     const changes = new WebhookChanges({
       ...{ database, directory, logger, alone: true },
       node: () => node,
-      alignAgainMs: 1,
     });
+    setLimits({ alignAgainMs: 1 });
     onTestFinished(() => changes.stop());
     return { database, changes, warnings };
   }
