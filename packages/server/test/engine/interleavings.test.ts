@@ -87,7 +87,7 @@ async function states(database: Queryable, { node, other }: Stage) {
     select 'pending', leased_by, cardinality(ordinals) from posthorn.backlog
      union all
     -- Those that are settled have a row.
-    select 'pending', leased_by, (select count(*) from posthorn.open_shares('ORG-acme', 'WHK-1', h.head))::int
+    select 'pending', leased_by, (select count(*) from posthorn.open_shares('ORG-acme', array['WHK-1'], h.head, h.created_at))::int
       from posthorn.handoffs h
   )
   select case when status <> 'pending' then status when leased_by is null then 'waiting'
