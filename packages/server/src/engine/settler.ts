@@ -78,7 +78,7 @@ export class Settler {
 
   /**
    * Returns whether so many outcomes are unwritten that sending must pause: after a crash, their attempts are repeated.
-   * Surplus deliveries have no outcome and do not count. A locked webhook may have thousands of them.
+   * Surplus deliveries have no outcome and do not count. There may be thousands of them.
    */
   get isBehind(): boolean {
     return this.#outcomes >= limits.unsettledOutcomes;
