@@ -101,7 +101,7 @@ function makeVersion(directory: string): void {
   mkdirSync(join(server, 'bin'), { recursive: true });
   const start = `process.env.BUNDLE_HOME = '${directory}';\nawait import('${program}');\n`;
   writeFileSync(join(server, 'bin/posthorn.js'), `#!/usr/bin/env node\n${start}`, { mode: 0o755 });
-  for (const part of ['schema', 'assets', 'package.json'])
+  for (const part of ['schema', 'assets', 'catalogue.json', 'lifecycles.json', 'package.json'])
     cpSync(join(root, 'packages/server', part), join(server, part), { recursive: true });
   for (const name of ['cli', 'client', 'console', 'demo', 'receiver'])
     symlinkSync(join(root, 'packages', name), join(directory, 'packages', name));
