@@ -19,6 +19,7 @@ export {
   rangeOptions,
 } from './listing.js';
 export { allCommands, main, type Streams } from './main.js';
+export { requireConfirmation } from './prompt.js';
 export { shellWord } from './shell-word.js';
 export { day, shortTime, timeColumn } from './short-time.js';
 export type { Column } from './table.js';

@@ -16,7 +16,8 @@ export const operatorSummaries: Readonly<Record<string, string>> = {
   'audit verify':
     'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
   'organization move':
-    'Move an organization to another cell while the organization is in use, or continue an interrupted move.',
+    'Move an organization to another cell, or continue an interrupted move. Writes are rejected while its rows are copied.',
+  'organization forget': 'Delete the old copy of an organization that has moved to another cell.',
 };
 
 /** Returns the operator commands, or undefined if @posthorn/server is not installed. */

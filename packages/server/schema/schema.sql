@@ -1,13 +1,5 @@
 -- The schema as it exists in a database, for reference. Printed by test/postgres/schema.test.ts; not applied.
 
-create table posthorn.arrivals (
-  organization_id text collate "C" not null,
-  relation text collate "C" not null,
-  ordinal bigint not null generated always as identity,
-  content text not null,
-  constraint arrivals_pkey PRIMARY KEY (organization_id, relation, ordinal)
-);
-
 create table posthorn.audit_chains (
   organization_id text collate "C" not null,
   length bigint not null,
@@ -53,6 +45,7 @@ create table posthorn.backlog (
 create table posthorn.cell (
   name text collate "C" not null,
   keys bytea[] not null default '{}'::bytea[],
+  id uuid not null default gen_random_uuid(),
   constraint cell_name_check CHECK ((name ~ '^[a-z0-9]{1,16}$'::text))
 );
 
@@ -167,11 +160,14 @@ create table posthorn.relocations (
   organization_id text collate "C" not null,
   state text not null,
   cell text collate "C" not null,
-  move text collate "C" not null,
   stopped_at timestamp with time zone,
-  progress jsonb not null default '{}'::jsonb,
+  cell_id uuid,
+  move uuid not null default gen_random_uuid(),
+  since timestamp with time zone not null default clock_timestamp(),
+  arrived_from uuid,
+  arrived_by uuid,
   constraint relocations_pkey PRIMARY KEY (organization_id),
-  constraint relocations_state_check CHECK ((state = ANY (ARRAY['copying'::text, 'stopping'::text, 'stopped'::text, 'left'::text, 'moved'::text, 'arriving'::text])))
+  constraint relocations_state_check CHECK ((state = ANY (ARRAY['here'::text, 'stopping'::text, 'stopped'::text, 'moved'::text, 'forgotten'::text, 'expected'::text, 'arriving'::text])))
 );
 
 create table posthorn.replays (

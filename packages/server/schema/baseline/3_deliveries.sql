@@ -10,7 +10,7 @@ create table posthorn.nodes (
 --   pending → success | failed | cancelled
 -- pending, leased_by null:   waiting; any node may claim it at due_at
 -- pending, leased_by a node: in that node's memory
--- pending, leased_by 0:      held until its webhook is verified (-1: while its organization is moving)
+-- pending, leased_by 0:      held until its webhook is verified, or because its organization is moving or has moved
 create table posthorn.deliveries (
   organization_id  text collate "C" not null,
   webhook_id       text collate "C" not null,

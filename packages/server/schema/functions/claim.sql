@@ -44,7 +44,10 @@ begin
       select w.organization_id, w.webhook_id, w.since,
              coalesce((rooms ->> w.webhook_id)::int, room_each) as room,
              (select h.status from posthorn.webhooks h
-               where h.organization_id = w.organization_id and h.id = w.webhook_id) as status
+               where h.organization_id = w.organization_id and h.id = w.webhook_id
+                 -- The deliveries of an organization that is stopped or lives in another cell are held.
+                 and not exists (select from posthorn.relocations r
+                                  where r.organization_id = h.organization_id and r.state <> 'here')) as status
         from waiting w
     ), turns as materialized (
       select f.*, row_number() over (partition by f.organization_id order by f.since, random()) as turn

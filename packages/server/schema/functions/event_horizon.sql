@@ -21,6 +21,6 @@ begin
      and (bucket is null or (classid::bigint >> 12) & 4095 in (bucket, 4095))
      and database = (select oid from pg_database where datname = current_database());
   return least(tick, to_timestamp(earliest_ms / 1000.0),
-               (select r.stopped_at from posthorn.relocations r where r.organization_id = organization));
+               (select r.stopped_at from posthorn.relocations r where r.organization_id = organization and r.state <> 'here'));
 end
 $$;

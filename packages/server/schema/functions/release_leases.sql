@@ -19,9 +19,8 @@ begin
     select o.id from posthorn.nodes o where o.alive_until < clock_timestamp() for update skip locked
   )
   delete from posthorn.nodes o using overdue where o.id = overdue.id;
-  -- Reads only IDs above 0: 0 means held until a webhook is verified, and -1 means held for an organization that is
-  -- moving. Skips from one ID to the next: reading every leased row would take too long for something that each node
-  -- does every second.
+  -- Reads only IDs above 0, because 0 means held. Skips from one ID to the next: reading every leased row would take
+  -- too long for something that each node does every second.
   with recursive leases as (
     (select d.leased_by as id
        from posthorn.deliveries d

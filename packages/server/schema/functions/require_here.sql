@@ -8,11 +8,11 @@ declare
 begin
   select * into away from posthorn.relocations r
    where r.organization_id = any (organizations)
-     and r.state <> 'copying' and not (r.state = 'stopping' and event_type like 'webhook.%')
+     and r.state <> 'here' and not (r.state = 'stopping' and event_type like 'webhook.%')
    limit 1;
   if found then
-    raise exception 'posthorn: % is in the cell % or is moving there', away.organization_id, away.cell
-      using errcode = case when away.state in ('moved', 'arriving') then 'PH421' else 'PH503' end,
+    raise exception 'posthorn: % is in the cell %, or is moving there or from there', away.organization_id, away.cell
+      using errcode = case when away.state in ('moved', 'forgotten') then 'PH421' else 'PH503' end,
             detail = away.cell, hint = away.organization_id;
   end if;
 end

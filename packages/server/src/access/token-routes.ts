@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { AuditOrigin } from '../audit/audit.js';
-import { refuseElsewhere } from '../cells/elsewhere.js';
+import { refuseElsewhere } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { pageOf } from '../postgres/keyset.js';
 import { durationPattern, parseDurationMs } from '../values/duration.js';

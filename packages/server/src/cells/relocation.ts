@@ -1,10 +1,18 @@
 import { Problem, unavailable } from '../values/problem.js';
 
 /**
- * The states of an organization that is moving to another cell, has moved to one, or is arriving from one. The schema
- * and docs/scale.md describe these states.
+ * The states of an organization that is moving to another cell, has moved to one, or has come from one. The schema and
+ * docs/scale.md describe these states.
  */
-export const relocationStates = ['copying', 'stopping', 'stopped', 'left', 'moved', 'arriving'] as const;
+export const relocationStates = [
+  'here',
+  'stopping',
+  'stopped',
+  'moved',
+  'forgotten',
+  'expected',
+  'arriving',
+] as const;
 
 export interface Relocation {
   state: (typeof relocationStates)[number];
@@ -14,8 +22,9 @@ export interface Relocation {
 
 /** Returns the problem for a request about an organization in this state, or undefined if this cell can handle it. */
 export function relocationProblem({ state, cell }: Relocation, isWrite: boolean): Problem | undefined {
-  if (state === 'moved' || state === 'arriving') return organizationElsewhere(cell);
-  return state === 'left' || (isWrite && state !== 'copying') ? organizationMoving() : undefined;
+  if (state === 'moved' || state === 'forgotten') return organizationElsewhere(cell);
+  if (state === 'expected' || state === 'arriving') return organizationMoving();
+  return isWrite && state !== 'here' ? organizationMoving() : undefined;
 }
 
 export function organizationElsewhere(cell: string): Problem {
@@ -28,6 +37,6 @@ export function organizationElsewhere(cell: string): Problem {
 
 export function organizationMoving(): Problem {
   return unavailable(
-    'The organization is being moved to another cell. This takes a few seconds. Nothing was changed. Try again.',
+    'The organization is being moved to another cell. This takes seconds to minutes. Nothing was changed. Try again.',
   );
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
-import { type Cell, readCell } from '../cells/relocation-store.js';
+import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import { EmbeddedUnavailable } from '../embedded/account.js';
 import { hasDatabase } from '../embedded/cluster.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
@@ -177,6 +177,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
     );
   yield allowed;
   if (config.cell !== undefined && schema !== 'older') yield cellOf(await readCell(pool), config.cell);
+  if (schema !== 'older') for (const open of await listOpenRelocations(pool)) yield relocationOf(open);
   yield* keys(pool, config, schema !== 'older');
 }
 
@@ -249,6 +250,33 @@ function cellOf(stored: Cell | undefined, given: string): Finding {
     `the database belongs to the cell ${stored.name}`,
     'Correct POSTHORN_CELL or DATABASE_URL.',
   );
+}
+
+/** Reports an organization that is stopped, is arriving, or has left a copy here, and the command that ends this. */
+function relocationOf({ organization_id, state, cell, since }: OpenRelocation): Finding {
+  const [check, at] = ['organization', since.toISOString()];
+  const again = (place: string, to: string) =>
+    `${place}posthorn organization move ${organization_id} --to ${to}. To undo the move, add --abort.`;
+  switch (state) {
+    case 'moved':
+      return {
+        ...fine(check, `${organization_id} moved to the cell ${cell}, and its old copy is kept since ${at}`),
+        remedy: `To delete the copy: posthorn organization forget ${organization_id} --yes --to <database URL of ${cell}>`,
+      };
+    case 'expected':
+    case 'arriving':
+      return warning(
+        check,
+        `${organization_id} is arriving from the cell ${cell} since ${at}`,
+        again(`In the cell ${cell}: `, '<URL of this database>'),
+      );
+    default:
+      return warning(
+        check,
+        `${organization_id} is stopped since ${at}, to move to the cell ${cell}`,
+        again('', `<database URL of ${cell}>`),
+      );
+  }
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {

@@ -4,7 +4,7 @@ import { demo } from './demo.js';
 import { doctor } from './doctor.js';
 import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
-import { organizationMove } from './organization.js';
+import { organizationForget, organizationMove } from './organization.js';
 import { readCommands } from './reads.js';
 import { serve } from './serve.js';
 import { status } from './status.js';
@@ -25,5 +25,6 @@ export const operatorCommands: readonly Command[] = [
   tokenRevoke,
   auditVerify,
   organizationMove,
+  organizationForget,
   ...readCommands,
 ].map(operatorCommand);

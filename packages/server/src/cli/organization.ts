@@ -1,10 +1,8 @@
-import { CommandFailure, json, type Terminal, UsageError } from 'posthorn';
+import { CommandFailure, json, requireConfirmation, type Terminal, UsageError } from 'posthorn';
 import { operatorOrigin } from '../audit/audit-store.js';
-import { MoveTakenOver } from '../cells/relocation-store.js';
-import type { Reencrypt } from '../moving/arrival-store.js';
-import { moveOrganization, type Relocated, type RelocationStep } from '../moving/relocation.js';
-import { abortMove } from '../moving/relocation-abort.js';
-import { RelocationRefused } from '../moving/relocation-refused.js';
+import { forgetOrganization, grouped, Move, type Moved, type Reencrypt, seconds } from '../moving/move.js';
+import type { Step } from '../moving/plan.js';
+import { MoveRefused } from '../moving/state-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
 import { Database } from '../postgres/database.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
@@ -12,6 +10,7 @@ import { isMigrated } from '../postgres/migrate.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { openSecretBox, parseSecretKeys } from '../settings/keys.js';
 import { databaseUrlForm } from '../settings/setting-values.js';
+import { dayMs, parseDurationMs } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { SecretBox } from '../values/secret-box.js';
 import { reencryptHeaders } from '../webhooks/webhook-headers.js';
@@ -20,49 +19,92 @@ import { connectAdvice, tooSlow, withDatabase } from './with-database.js';
 
 /** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
+/** How long an old copy is kept at least: long enough to notice that the new cell has lost something. */
+const keptMsMin = 3 * dayMs;
+const argument = { name: 'organization', description: 'Organization ID, ORG-…' } as const;
 
 export const organizationMove: OperatorCommand = {
   name: 'organization move',
   summary:
-    'Move an organization to another cell while the organization is in use, or continue an interrupted move.',
-  argument: { name: 'organization', description: 'Organization ID, ORG-…' },
+    'Move an organization to another cell, or continue an interrupted move. Writes are rejected while its rows are copied.',
+  argument,
   options: {
     to: {
       value: 'url',
       description: `URL of the other cell's database. If that cell has a different POSTHORN_SECRET_KEY, set ${targetKeys} to that key.`,
       required: true,
     },
+    'max-stop': {
+      value: 'duration',
+      description: 'Refuse to move an organization whose writes would be rejected for longer. Default: 60s.',
+    },
     abort: {
       description:
-        'Abort the move and keep the organization in its old cell, if it has not left that cell yet.',
+        'Abort the move and keep the organization in its old cell, unless it already works in the new one.',
     },
+    yes: { description: 'Do not ask for confirmation.' },
     json,
   },
-  run: async (context) => {
-    const { argument: organizationId, options, config, terminal } = context;
-    if (!new RegExp(identifierPattern.organization).test(organizationId))
-      throw new UsageError(`'${organizationId}' is not an organization ID. Expected ORG-….`);
-    await withDatabase(config, (from) =>
-      withTarget(options.to ?? '', async (to) => {
-        if (options.abort) {
-          await abortMove(from, to, organizationId);
-          terminal.line(
-            options.json
-              ? JSON.stringify({ organization_id: organizationId, aborted: true })
-              : `The move of ${organizationId} was aborted. The organization stays in its cell.`,
-          );
-          return;
-        }
-        const moved = await move(context, from, to);
-        terminal.line(options.json ? jsonOf(organizationId, moved) : sentenceOf(organizationId, moved));
-      }).catch((error) => {
-        throw error instanceof RelocationRefused || error instanceof MoveTakenOver
-          ? new CommandFailure(error.message)
-          : error;
-      }),
-    );
-  },
+  run: (context) =>
+    withBoth(context, async (from, to) => {
+      const { argument: organizationId, options, terminal } = context;
+      const move = await moveOf(context, from, to);
+      if (options.abort) {
+        await move.abort();
+        terminal.line(
+          options.json
+            ? JSON.stringify({ organization_id: organizationId, aborted: true })
+            : `The move of ${organizationId} was aborted. The organization stays in its cell.`,
+        );
+        return;
+      }
+      const moved = await move.run();
+      terminal.line(options.json ? jsonOf(organizationId, moved) : sentenceOf(organizationId, moved));
+    }),
 };
+
+export const organizationForget: OperatorCommand = {
+  name: 'organization forget',
+  summary: 'Delete the old copy of an organization that has moved to another cell.',
+  argument,
+  options: {
+    to: {
+      value: 'url',
+      description:
+        "URL of the database of the organization's cell, which must have everything that was moved.",
+      required: true,
+    },
+    now: { description: 'Also if the organization left this cell less than 3 days ago.' },
+    yes: { description: 'Do not ask for confirmation.' },
+    json,
+  },
+  run: (context) =>
+    withBoth(context, async (from, to) => {
+      const { argument: organizationId, options, config, terminal } = context;
+      await requireConfirmation(context, `Delete the old copy of ${organizationId}?`);
+      const ageMsMin = options.now ? 0 : keptMsMin;
+      await forgetOrganization({ organizationId, from, to, ageMsMin, retentionMs: config.eventRetentionMs });
+      terminal.line(
+        options.json
+          ? JSON.stringify({ organization_id: organizationId, forgotten: true })
+          : `The old copy of ${organizationId} was deleted.`,
+      );
+    }),
+};
+
+/** Runs `work` on the databases of both cells. */
+async function withBoth(
+  { argument: organizationId, options, config }: OperatorContext,
+  work: (from: Database, to: Database) => Promise<void>,
+): Promise<void> {
+  if (!new RegExp(identifierPattern.organization).test(organizationId))
+    throw new UsageError(`'${organizationId}' is not an organization ID. Expected ORG-….`);
+  await withDatabase(config, (from) => withTarget(options.to ?? '', (to) => work(from, to))).catch(
+    (error) => {
+      throw error instanceof MoveRefused ? new CommandFailure(error.message) : error;
+    },
+  );
+}
 
 async function withTarget(url: string, work: (database: Database) => Promise<void>): Promise<void> {
   if (!isDatabaseUrl(url)) throw new UsageError(`--to: expected ${databaseUrlForm}.`);
@@ -87,54 +129,79 @@ function refuseTarget(error: unknown): never {
   throw new CommandFailure(`Cannot connect to the --to database: ${reasonOf(error as Error)}. ${advice}`);
 }
 
-async function move(
-  { argument: organizationId, config, env, options, terminal }: OperatorContext,
-  from: Database,
-  to: Database,
-): Promise<Relocated> {
+async function moveOf(context: OperatorContext, from: Database, to: Database): Promise<Move> {
+  const { argument: organizationId, config, env, options, terminal } = context;
   const interrupted = new AbortController();
   const interrupt = () =>
     interrupted.abort(new CommandFailure('Interrupted. Run the command again to continue.'));
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
-  const progress = new ProgressLine(terminal, options.json !== undefined);
-  return moveOrganization({
-    organizationId,
-    from,
-    to,
-    origin: operatorOrigin(),
-    signal: interrupted.signal,
+  const progress = new Progress(terminal, options.json !== undefined);
+  return new Move({
+    ...{ organizationId, from, to, origin: operatorOrigin(), signal: interrupted.signal },
     reencrypt: await reencryption(config, env),
+    stopMsMax: maxStopOf(options['max-stop'] ?? '60s'),
+    onEstimate: async (rows, stopMs) => {
+      progress.estimate(
+        `${organizationId} has ${grouped(rows)} rows. Writes will be rejected for about ${seconds(stopMs)} seconds.`,
+      );
+      if (context.input.isTTY && terminal.isInteractive)
+        await requireConfirmation(context, `Move ${organizationId} now?`);
+    },
     onStep: (step) => progress.step(step),
-    onPage: (table, rows) => progress.copied(table, rows),
+    onRows: (rows) => progress.copied(rows),
   });
 }
 
-/** Shows what the move is doing: one line per step, and how many rows were copied. */
-class ProgressLine {
+function maxStopOf(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms === undefined)
+    throw new UsageError(`--max-stop: '${text}' is not valid. Expected a duration such as 60s or 5m.`);
+  return ms;
+}
+
+const steps: Partial<Record<Step, string>> = {
+  stop: 'Counting rows…',
+  drain: 'Stopping…',
+  copy: 'Copying…',
+  leave: 'Switching…',
+  activate: 'Activating…',
+  discard: 'Deleting the copy in the new cell…',
+  resume: 'Resuming in the old cell…',
+};
+
+/** Shows what the move is doing: one line per step, and how many rows have been copied at what rate. */
+class Progress {
   readonly #terminal: Terminal;
   readonly #isQuiet: boolean;
-  readonly #rows = new Map<string, number>();
+  #beganMs = 0;
 
   constructor(terminal: Terminal, isQuiet: boolean) {
     this.#terminal = terminal;
     this.#isQuiet = isQuiet;
   }
 
-  step(step: RelocationStep): void {
-    if (!this.#isQuiet) this.#terminal.line(`${step.charAt(0).toUpperCase()}${step.slice(1)}…`);
+  estimate(text: string): void {
+    if (!this.#isQuiet) this.#terminal.line(text);
   }
 
-  copied(table: string, rows: number): void {
-    this.#rows.set(table, (this.#rows.get(table) ?? 0) + rows);
-    const counts = [...this.#rows].map(([name, count]) => `${count} ${name.replaceAll('_', ' ')}`);
-    this.#terminal.status(this.#terminal.paint('dim', `copied ${counts.join(', ')}`));
+  step(step: Step): void {
+    this.#beganMs = performance.now();
+    const text = steps[step];
+    if (text !== undefined && !this.#isQuiet) this.#terminal.line(text);
+  }
+
+  copied(rows: number): void {
+    const rate = Math.round((rows * 1_000) / Math.max(1, performance.now() - this.#beganMs));
+    this.#terminal.status(
+      this.#terminal.paint('dim', `copied ${grouped(rows)} rows, ${grouped(rate)} rows/s`),
+    );
   }
 }
 
 /** Returns the function that encrypts secrets for the other cell. */
-async function reencryption(config: Config, env: OperatorContext['env']): Promise<Reencrypt> {
+async function reencryption(config: Config, env: OperatorContext['env']): Promise<Reencrypt | undefined> {
   const text = env[targetKeys];
-  if (!text) return (sealed) => sealed;
+  if (!text) return undefined;
   const keys = parseSecretKeys(text);
   if (!keys)
     throw new ConfigError(
@@ -152,7 +219,7 @@ async function reencryption(config: Config, env: OperatorContext['env']): Promis
   };
 }
 
-function jsonOf(organizationId: string, { from, to, copied, stoppedMs }: Relocated): string {
+function jsonOf(organizationId: string, { from, to, copied, stoppedMs }: Moved): string {
   return JSON.stringify({
     organization_id: organizationId,
     ...{ from, to, rows: copied.rows, copy_ms: Math.round(copied.ms) },
@@ -160,7 +227,7 @@ function jsonOf(organizationId: string, { from, to, copied, stoppedMs }: Relocat
   });
 }
 
-function sentenceOf(organizationId: string, { from, to, copied, stoppedMs }: Relocated): string {
+function sentenceOf(organizationId: string, { from, to, copied, stoppedMs }: Moved): string {
   const sentences = [`${organizationId} has moved from cell ${from} to cell ${to}.`];
   if (copied.rows > 0) {
     const perSecond = grouped(Math.round((copied.rows * 1_000) / copied.ms));
@@ -171,6 +238,3 @@ function sentenceOf(organizationId: string, { from, to, copied, stoppedMs }: Rel
   if (stoppedMs !== undefined) sentences.push(`Writes were rejected for ${seconds(stoppedMs)} seconds.`);
   return sentences.join(' ');
 }
-
-const seconds = (ms: number) => (ms / 1_000).toFixed(1);
-const grouped = (count: number) => count.toLocaleString('en');

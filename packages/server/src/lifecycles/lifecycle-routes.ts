@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { refuseElsewhere } from '../cells/elsewhere.js';
+import { refuseElsewhere } from '../cells/relocation-store.js';
 import { eventJson } from '../events/event.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';

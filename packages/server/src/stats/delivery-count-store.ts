@@ -59,6 +59,46 @@ export async function writeDeliveryCounts(
   });
 }
 
+/**
+ * Adds up the minutes of an organization's latest two hours. A process adds a minute to its hour only when the minute
+ * ends, which is too late for an organization that has been copied to another cell. An hour and its minutes have the same
+ * `part`, so the result is the row that the process writes.
+ */
+export async function addUpHours(client: Queryable, organizationId: string): Promise<void> {
+  await client.query({
+    text: `
+  with minutes as materialized (
+    select scope, date_trunc('hour', at, 'UTC') as hour, part, delivered, failed_attempts, given_up, latencies
+      from posthorn.delivery_counts
+     where organization_id = $1 and step = 1
+       and at >= date_trunc('hour', clock_timestamp() - interval '1 hour', 'UTC')
+  ), sums as (
+    select scope, hour, part, sum(delivered) as delivered, sum(failed_attempts) as failed_attempts,
+           sum(given_up) as given_up
+      from minutes
+     group by 1, 2, 3
+  ), histograms as (
+    select scope, hour, part, array_agg(durations order by bucket) as latencies
+      from (select m.scope, m.hour, m.part, b.bucket, sum(b.durations)::int as durations
+              from minutes m
+             cross join unnest(m.latencies) with ordinality as b (durations, bucket)
+             group by 1, 2, 3, 4) buckets
+     group by 1, 2, 3
+  )
+  insert into posthorn.delivery_counts as c
+         (organization_id, scope, step, at, part, delivered, failed_attempts, given_up, latencies)
+  select $1, scope, 60, hour, part, s.delivered, s.failed_attempts, s.given_up, coalesce(h.latencies, '{}')
+    from sums s
+    left join histograms h using (scope, hour, part)
+  on conflict (organization_id, scope, step, at, part) do update
+     set delivered = excluded.delivered, failed_attempts = excluded.failed_attempts,
+         given_up = excluded.given_up, latencies = excluded.latencies
+   where excluded.delivered + excluded.failed_attempts + excluded.given_up
+       > c.delivered + c.failed_attempts + c.given_up`,
+    values: [organizationId],
+  });
+}
+
 export interface CountsQuery {
   organization_id: string;
   scope: string;

@@ -30,7 +30,7 @@ class Span {
   readonly atMs: number;
   /**
    * Distinguishes the rows of this span from those of other processes, and of other spans for the same time. An hour
-   * and its minutes have the same part, so that moving/count-store.ts can compute the hour from its minutes.
+   * and its minutes have the same part, so that `addUpHours` can compute the hour from its minutes.
    */
   readonly part: number;
   readonly #webhooks = new Map<string, Tallied>();

@@ -14,30 +14,18 @@ export interface SealedSecrets {
 
 export type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 
-/**
- * Where a cell stores webhooks: in `webhooks` or, for organizations that are moving here, as text in `arrivals`.
- */
-export type WebhookStore = 'arrivals' | 'webhooks';
-
-const webhooksIn: Record<WebhookStore, string> = {
-  // Rows of other tables cannot be converted. With the array, PostgreSQL filters before it converts.
-  arrivals: `unnest(array(select content::posthorn.webhooks from posthorn.arrivals where relation = 'webhooks'))`,
-  webhooks: 'posthorn.webhooks',
-};
-
 /** A previous secret signs requests, and so matters, only during its grace period. */
 const isInGrace = 'coalesce(previous_secret_until > now(), false)';
 
 /** Reads the secrets of all webhooks of an organization. A previous secret is null after its grace period. */
 export async function readSecretsOf(
   database: Queryable,
-  store: WebhookStore,
   organizationId: string,
 ): Promise<readonly SealedSecrets[]> {
   const { rows } = await database.query<SealedSecrets>({
     text: `
   select organization_id, id, secret, case when ${isInGrace} then previous_secret end as previous_secret, headers
-    from ${webhooksIn[store]}
+    from posthorn.webhooks
    where organization_id = $1`,
     values: [organizationId],
   });
@@ -47,7 +35,6 @@ export async function readSecretsOf(
 /** Reads webhooks with a secret or headers that do not start with `prefix`, sorted by ID, starting after `after`. */
 async function readSecretsWithout(
   database: Queryable,
-  store: WebhookStore,
   prefix: Buffer,
   after: { organization_id: string; id: string },
   limit: number,
@@ -55,7 +42,7 @@ async function readSecretsWithout(
   const { rows } = await database.query<SealedSecrets & { is_in_grace: boolean }>({
     text: `
   select organization_id, id, secret, previous_secret, ${isInGrace} as is_in_grace, headers
-    from ${webhooksIn[store]}
+    from posthorn.webhooks
    where (organization_id, id) > ($2, $3)
      and (substring(secret from 1 for $5) <> $1
           or substring(previous_secret from 1 for $5) <> $1 and ${isInGrace}
@@ -68,16 +55,13 @@ async function readSecretsWithout(
 }
 
 /**
- * Counts the webhooks with a secret or headers that start with none of these prefixes. Includes the webhooks of
- * organizations that are moving here, because this cell needs their keys, too. All prefixes must have the same length.
+ * Counts the webhooks with a secret or headers that start with none of these prefixes, which must have the same length.
  */
 export async function countSecretsWithout(database: Queryable, prefixes: readonly Buffer[]): Promise<number> {
   const { rows } = await database.query<{ count: number }>({
     text: `
   select count(*) as count
-    from (select secret, previous_secret, previous_secret_until, headers from ${webhooksIn.webhooks}
-           union all
-          select secret, previous_secret, previous_secret_until, headers from ${webhooksIn.arrivals}) w
+    from posthorn.webhooks
    where substring(secret from 1 for $2) <> all ($1::bytea[])
       or substring(previous_secret from 1 for $2) <> all ($1::bytea[]) and ${isInGrace}
       or substring(headers from 1 for $2) <> all ($1::bytea[])`,
@@ -87,14 +71,17 @@ export async function countSecretsWithout(database: Queryable, prefixes: readonl
 }
 
 /** Replaces the secrets unless they changed after they were read. Returns whether it replaced them. */
-async function replaceSecrets(
+export async function replaceSecrets(
   database: Queryable,
-  store: WebhookStore,
   before: SealedSecrets,
   after: Sealed,
 ): Promise<boolean> {
   const { rowCount } = await database.query({
-    text: replacements[store],
+    text: `
+  update posthorn.webhooks
+     set secret = $6, previous_secret = $7, headers = $8
+   where organization_id = $1 and id = $2 and secret = $3 and previous_secret is not distinct from $4
+     and headers is not distinct from $5`,
     values: [
       before.organization_id,
       ...[before.id, before.secret, before.previous_secret, before.headers],
@@ -104,37 +91,23 @@ async function replaceSecrets(
   return rowCount === 1;
 }
 
-const isUnchanged = `w.id = $2 and w.secret = $3 and w.previous_secret is not distinct from $4
-     and w.headers is not distinct from $5`;
-
-const replacements: Record<WebhookStore, string> = {
-  arrivals: `
-  with staged as materialized (
-    select ordinal, content::posthorn.webhooks as webhook
-      from posthorn.arrivals
-     where organization_id = $1 and relation = 'webhooks'
-       for update
-  )
-  update posthorn.arrivals a
-     set content = jsonb_populate_record(s.webhook, jsonb_build_object(
-           'secret', $6::bytea, 'previous_secret', $7::bytea, 'headers', $8::bytea))::text
-    from staged s
-   cross join unnest(array[s.webhook]) w
-   where a.organization_id = $1 and a.relation = 'webhooks' and a.ordinal = s.ordinal
-     and ${isUnchanged}`,
-  webhooks: `
-  update posthorn.webhooks w
-     set secret = $6, previous_secret = $7, headers = $8
-   where w.organization_id = $1 and ${isUnchanged}`,
-};
+/** Deletes the previous secrets of an organization whose grace period is over: nobody needs to decrypt them anymore. */
+export async function endGraces(database: Queryable, organizationId: string): Promise<void> {
+  await database.query({
+    text: `
+  update posthorn.webhooks set previous_secret = null
+   where organization_id = $1 and previous_secret is not null and not ${isInGrace}`,
+    values: [organizationId],
+  });
+}
 
 const pageSize = 100;
 const names = ['secret', 'previous_secret', 'headers'] as const;
 
 /**
  * Encrypts webhook secrets with the first key if they use another one, so that the other can be removed from
- * POSTHORN_SECRET_KEY. Includes the secrets of organizations that are moving here. Secrets that no key can decrypt stay
- * unchanged. If the database fails, the secrets can still be decrypted, and the next start tries again.
+ * POSTHORN_SECRET_KEY. Secrets that no key can decrypt stay unchanged. If the database fails, the secrets can still be
+ * decrypted, and the next start tries again.
  */
 export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
   try {
@@ -145,36 +118,28 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
 }
 
 async function reencryptAll(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
-  // In this order: when a move is completed, webhooks go from the first store to the second one.
-  const arriving = await reencryptIn('arrivals', database, secrets);
-  const own = await reencryptIn('webhooks', database, secrets);
+  const { rotated, unreadable } = await reencryptPages(database, secrets);
   // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
-  if (secrets.prefixes.length > 1 && arriving.unreadable + own.unreadable === 0)
-    logger.info({ webhooks: arriving.rotated + own.rotated }, 'secrets are now encrypted with the first key');
-  if (own.unreadable > 0)
+  if (secrets.prefixes.length > 1 && unreadable === 0)
+    logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
+  if (unreadable > 0)
     logger.error(
-      { webhooks: own.unreadable },
+      { webhooks: unreadable },
       'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add the key, or rotate the secrets',
-    );
-  if (arriving.unreadable > 0)
-    logger.error(
-      { webhooks: arriving.unreadable },
-      'secrets of organizations that are moving here were encrypted with a key that POSTHORN_SECRET_KEY does not ' +
-        'contain: add it, or run posthorn organization move again with POSTHORN_TARGET_SECRET_KEY',
     );
 }
 
-async function reencryptIn(store: WebhookStore, database: Database, secrets: SecretBox) {
+async function reencryptPages(database: Database, secrets: SecretBox) {
   let after = { organization_id: '', id: '' };
   let [rotated, unreadable] = [0, 0];
   for (;;) {
-    const page = await readSecretsWithout(database, store, secrets.prefix, after, pageSize);
+    const page = await readSecretsWithout(database, secrets.prefix, after, pageSize);
     for (const webhook of page) {
       const fresh = rotatedOf(webhook, secrets);
       const unchanged = names.filter((name) => webhook[name] !== null && fresh[name] === webhook[name]);
       if (unchanged.some((name) => name !== 'previous_secret' || webhook.is_in_grace)) unreadable += 1;
       const isChanged = names.some((name) => fresh[name] !== webhook[name]);
-      if (isChanged && (await replaceSecrets(database, store, webhook, fresh))) rotated += 1;
+      if (isChanged && (await replaceSecrets(database, webhook, fresh))) rotated += 1;
     }
     const last = page.at(-1);
     if (!last || page.length < pageSize) return { rotated, unreadable };

@@ -43,7 +43,7 @@ function newOrganization(): string {
 async function relocate(cell: Cell, organization: string, state: string): Promise<void> {
   await cell.database.query({
     text: `
-  insert into posthorn.relocations (organization_id, state, cell, move) values ($1, $2, 'west', 'a test')
+  insert into posthorn.relocations (organization_id, state, cell) values ($1, $2, 'west')
   on conflict (organization_id) do update set state = excluded.state`,
     values: [organization, state],
   });
@@ -201,7 +201,7 @@ describe('an organization that has moved to another cell', () => {
 
   it.each([
     ['moved', /is in the cell west\. Run the command with the DATABASE_URL of that cell\.\n$/],
-    ['left', /is moving to the cell west\. Run the command again when the move has ended\.\n$/],
+    ['arriving', /is moving to the cell west\. Run the command again when the move has ended\.\n$/],
   ])('is refused on the command line in one line that names the cell (%s)', async (state, reason) => {
     const organization_id = newOrganization();
     const { id } = (await platform(east, 'POST', '/tokens', { organization_id })).body.data;
@@ -251,12 +251,19 @@ describe('an organization that is about to move', () => {
     }
   });
 
-  it('refuses reads as well after it has left, until the other cell has taken it over', async () => {
+  it('refuses reads and writes for a moment in the cell to which it is moving', async () => {
     const organization_id = newOrganization();
     const { token } = (await platform(east, 'POST', '/tokens', { organization_id })).body.data;
-    await relocate(east, organization_id, 'left');
-    const { status, headers } = await api(east, `/events?organization_id=${organization_id}`, { token });
-    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    for (const state of ['expected', 'arriving']) {
+      await relocate(east, organization_id, state);
+      for (const request of [
+        api(east, `/events?organization_id=${organization_id}`, { token }),
+        platform(east, 'POST', '/events', event({ organization_id })),
+      ]) {
+        const { status, headers } = await request;
+        expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+      }
+    }
   });
 
   it('accepts the success of a verification until it is stopped, and refuses it after that', async () => {
@@ -268,17 +275,17 @@ describe('an organization that is about to move', () => {
       east.database.transaction((client) =>
         settleVerification(client, webhook, undefined, new Date(), noRoom, { automatic: true }),
       );
-    for (const state of ['stopped', 'left']) {
+    for (const state of ['stopped', 'moved']) {
       await relocate(east, tenant.organization, state);
-      await expect(settle(), state).rejects.toMatchObject({ code: 'PH503' });
+      await expect(settle(), state).rejects.toMatchObject({ code: state === 'stopped' ? 'PH503' : 'PH421' });
     }
     await relocate(east, tenant.organization, 'stopping');
     expect((await settle())?.webhook.status).toBe('active');
   });
 
-  it('works as usual while it is copied', async () => {
+  it('works as usual after it has moved here', async () => {
     const organization_id = newOrganization();
-    await relocate(east, organization_id, 'copying');
+    await relocate(east, organization_id, 'here');
     expect((await platform(east, 'POST', '/events', event({ organization_id }))).status).toBe(201);
     expect((await platform(east, 'POST', '/tokens', { organization_id })).status).toBe(201);
   });

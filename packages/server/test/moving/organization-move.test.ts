@@ -6,27 +6,19 @@ import { Posthorn, Producer } from '../../../client/src/index.js';
 import { operatorOrigin } from '../../src/audit/audit-store.js';
 import { verifyChain } from '../../src/audit/chain-store.js';
 import { readRelocation, writeCell } from '../../src/cells/relocation-store.js';
-import { batchOf, noRoom, recordBatch } from '../../src/events/recording-store.js';
-import type { Reencrypt } from '../../src/moving/arrival-store.js';
-import {
-  moveOrganization,
-  type RelocationOptions,
-  type RelocationStep,
-} from '../../src/moving/relocation.js';
-import { abortMove } from '../../src/moving/relocation-abort.js';
-import { RelocationRefused } from '../../src/moving/relocation-refused.js';
+import { forgetOrganization, Move, type MoveOptions, type Reencrypt } from '../../src/moving/move.js';
+import type { Step } from '../../src/moving/plan.js';
+import { MoveRefused } from '../../src/moving/state-store.js';
 import type { Outcome } from '../../src/outcomes/outcome.js';
-import { allowPauses, type Database, type Statement, type Transaction } from '../../src/postgres/database.js';
+import type { Database, Statement, Transaction } from '../../src/postgres/database.js';
 import { DeliveryTally } from '../../src/stats/delivery-tally.js';
 import { countEvents } from '../../src/stats/event-count-store.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { countSecretsWithout, readSecretsOf, rotateSecrets } from '../../src/webhooks/secret-store.js';
-import { webhookDisabled } from '../../src/webhooks/webhook.js';
-import { openHeaders, reencryptHeaders } from '../../src/webhooks/webhook-headers.js';
+import { openHeaders } from '../../src/webhooks/webhook-headers.js';
 import { event, record, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
-import { setLimits } from '../support/limits.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
 import { Posthorn as Command, serve } from '../support/process.js';
 import { Held, hangs, startReceiver } from '../support/receiver.js';
@@ -58,18 +50,26 @@ async function tenantOf(cell = east): Promise<Tenant> {
   return new Tenant(cell, organization_id, made.body.data.token);
 }
 
-function move(tenant: Tenant, options: Partial<RelocationOptions> = {}) {
-  return moveOrganization({
+function moveOf(tenant: Tenant, options: Partial<MoveOptions> = {}): Move {
+  return new Move({
     organizationId: tenant.organization,
     ...{ from: east.database, to: west.database, origin: operatorOrigin() },
-    ...{
-      reencrypt: (sealed) => sealed,
-      onStep: () => undefined,
-      onPage: () => undefined,
-      countsMs: 0,
-      trustMs: 0,
-    },
+    ...{ onEstimate: async () => undefined, onStep: () => undefined, onRows: () => undefined },
+    ...{ stopMsMax: 60_000, trustMs: 0 },
     ...options,
+  });
+}
+
+const move = (tenant: Tenant, options: Partial<MoveOptions> = {}) => moveOf(tenant, options).run();
+
+function abort(tenant: Tenant, from = east.database, to = west.database): Promise<void> {
+  return moveOf(tenant, { from, to }).abort();
+}
+
+function forget(tenant: Tenant, from = east.database, to = west.database, ageMsMin = 0): Promise<void> {
+  return forgetOrganization({
+    ...{ organizationId: tenant.organization, from, to, ageMsMin },
+    retentionMs: 90 * 86_400_000,
   });
 }
 
@@ -123,15 +123,16 @@ describe('an organization that is moved while it works', () => {
       (count) => count > 20,
     );
     let attemptsAtSwitch = 0;
-    const steps: RelocationStep[] = [];
-    const { stoppedMs } = await move(tenant, {
-      trustMs: 1_000,
+    const steps: Step[] = [];
+    const { stoppedMs, copied } = await move(tenant, {
+      trustMs: 2_000,
       onStep: (step) => {
         steps.push(step);
-        if (step === 'switching') void attemptsOf(east).then((count) => (attemptsAtSwitch = count));
+        if (step === 'leave') void attemptsOf(east).then((count) => (attemptsAtSwitch = count));
       },
     });
-    expect(steps).toEqual(['copying', 'stopping', 'copying the rest', 'switching', 'cleaning up']);
+    expect(steps).toEqual(['stop', 'drain', 'expect', 'copy', 'leave', 'activate']);
+    expect(copied.rows).toBeGreaterThan(40);
     const before = recorded.length;
     await eventually(
       async () => recorded.length,
@@ -174,11 +175,18 @@ describe('an organization that is moved while it works', () => {
       () => there.data('GET', '/v1/stats?interval=hour'),
       ({ totals }) => totals.events === listed.length,
     );
+    const kept = await rowsIn(east, organization_id);
+    expect([kept.webhooks, Number(kept.events) > 0]).toEqual([2, true]);
+    await forget(tenant);
     expect(await rowsIn(east, organization_id)).toEqual({
       events: 0,
       deliveries: 0,
       webhooks: 0,
       backlog: 0,
+    });
+    expect((await tenant.request('GET', '/v1/webhooks')).body).toMatchObject({
+      code: 'wrong_cell',
+      cell: 'west',
     });
     expect((await there.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
     expect(stoppedMs).toBeGreaterThan(0);
@@ -240,7 +248,7 @@ describe('posthorn organization move', () => {
   it('refuses to merge an organization with another one of the same ID', async () => {
     const tenant = await tenantOf();
     await newTenant(west, { organization_id: tenant.organization });
-    await expect(move(tenant)).rejects.toThrow('already has an organization');
+    await expect(move(tenant)).rejects.toThrow(/already has 1 rows of an organization with the ID/);
     expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
   });
 
@@ -258,29 +266,51 @@ describe('posthorn organization move', () => {
       await west.database.transaction(async (client) => {
         const mistaken = JSON.stringify([event({ organization_id: organization })]);
         await client.query({ text: 'select posthorn.record_events($1)', values: [mistaken] });
-        const life = { changesLeft: then === 'the move goes on' ? 10 : 2 };
-        refused = move(tenant, { to: mortal(west.database, life), from: mortal(east.database, life) });
+        refused = then === 'the move goes on' ? move(tenant) : moveUntil(tenant, 'copy');
         refused.catch(() => undefined);
         await eventually(
           () => readRelocation(west.database, organization),
-          (relocation) => relocation?.state === 'arriving',
+          (relocation) => relocation?.state === 'expected',
         );
       });
-      if (then === 'the move is interrupted and aborted') {
-        await expect(refused).rejects.toThrow('killed');
-        await abortMove(east.database, west.database, organization);
-      } else if (then === 'the move is interrupted and repeated') {
-        await expect(refused).rejects.toThrow('killed');
-        await expect(move(tenant)).rejects.toThrow('already has an organization');
-      } else await expect(refused).rejects.toThrow('already has an organization');
+      await expect(refused).rejects.toThrow(then === 'the move goes on' ? 'already has' : 'killed');
+      if (then === 'the move is interrupted and aborted') await abort(tenant);
+      if (then === 'the move is interrupted and repeated')
+        await expect(move(tenant)).rejects.toThrow('already has');
       expect([await rowsIn(east, organization), await rowsIn(west, organization)]).toMatchObject([
         { events: 1 },
         { events: 1 },
       ]);
-      for (const cell of [east, west])
-        expect(await readRelocation(cell.database, organization)).toBeUndefined();
+      expect([await actsFor(east, tenant), await readRelocation(west.database, organization)]).toEqual([
+        true,
+        undefined,
+      ]);
     },
   );
+
+  it('says how long the stop will take, and refuses more than --max-stop before anything has changed', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    const args = ['organization', 'move', tenant.organization, '--to', west.databaseUrl];
+    const settings = { DATABASE_URL: east.databaseUrl, ...key };
+    const refused = await command([...args, '--max-stop', '1s'], settings);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /rejected for about 1\.5 seconds\. --max-stop allows 1\.0 seconds\. .*"Split a cell"/,
+      ),
+    ]);
+    expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
+    const moved = await command(args, settings);
+    expect([moved.code, moved.stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /Writes will be rejected for about 1\.5 seconds\.\n(.*…\n)+.* has moved from cell east to cell west\./,
+      ),
+    ]);
+    const json = await command([...args, '--json'], settings);
+    expect(JSON.parse(json.stdout)).toMatchObject({ rows: 0, stopped_ms: null });
+  });
 });
 
 it('a move is refused if the nodes of the other cell could not decrypt the webhook secrets', async () => {
@@ -293,193 +323,138 @@ it('a move is refused if the nodes of the other cell could not decrypt the webho
   expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
 });
 
-describe('if the new cell gets another secret key during a move', () => {
+it('the secrets of an interrupted move are encrypted again by a node of the new cell that gets another key', async () => {
   const [own, fresh] = [Buffer.from(key.POSTHORN_SECRET_KEY, 'base64'), randomBytes(32)];
   const [ownBox, freshBox] = [new SecretBox([own]), new SecretBox([fresh])];
-  /** What the command does if POSTHORN_TARGET_SECRET_KEY is the new key. */
-  const reencrypt: Reencrypt = ({ id, secret, previous_secret, headers }) => ({
-    secret: freshBox.seal(ownBox.open(secret, id), id),
-    previous_secret: previous_secret && freshBox.seal(ownBox.open(previous_secret, id), id),
-    headers: headers && reencryptHeaders(headers, id, ownBox, freshBox),
+  const tenant = await tenantOf();
+  const headers = { Authorization: 'Bearer 1' };
+  const webhook = await tenant.webhook(await startReceiver(), {
+    secret: 'a secret of 27 characters',
+    headers,
   });
-  const tenantWithSecrets = async () => {
-    const tenant = await tenantOf();
-    const receiver = await startReceiver();
-    const headers = { Authorization: 'Bearer 1' };
-    await tenant.webhook(receiver, { secret: 'a secret of 27 characters', headers });
-    await tenant.webhook(receiver, { secret: 'another of 24 characters' });
-    return tenant;
-  };
-  const replaceKey = (to: Database) => writeCell(to, { name: 'north', keys: freshBox.prefixes });
-  const openedIn = async (to: Database, { organization }: Tenant) => {
-    const webhooks = await readSecretsOf(to, 'webhooks', organization);
-    const secrets = webhooks.map(({ id, secret, headers }) => [
-      freshBox.open(secret, id),
-      openHeaders(headers, id, freshBox),
-    ]);
-    return new Map(secrets as [string, object][]);
-  };
-  const opened = new Map([
-    ['a secret of 27 characters', { Authorization: 'Bearer 1' }],
-    ['another of 24 characters', {}],
-  ]);
-
-  it('a node there encrypts the secrets of an interrupted move again, so that the old key can be removed', async () => {
-    const tenant = await tenantWithSecrets();
-    const { database: north, url } = await freshServiceDatabase();
-    await writeCell(north, { name: 'north', keys: ownBox.prefixes });
-    await expect(moveUntil(tenant, 'switching', north)).rejects.toThrow('killed');
-    expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(2);
-    const POSTHORN_SECRET_KEY = [fresh, own].map((one) => one.toString('base64')).join();
-    await startTestService({ DATABASE_URL: url, POSTHORN_CELL: 'north', POSTHORN_SECRET_KEY });
-    expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(0);
-    await replaceKey(north);
-    await move(tenant, { to: north });
-    expect(await openedIn(north, tenant)).toEqual(opened);
-  });
-
-  it('a node there misses no secret if the move is completed in the meantime', async () => {
-    const tenant = await tenantWithSecrets();
-    const both = new SecretBox([fresh, own]);
-    const north = await cellWithoutNodes('north', both.prefixes);
-    await expect(moveUntil(tenant, 'switching', north)).rejects.toThrow('killed');
-    let completed: Promise<unknown> | undefined;
-    const query = async (statement: Statement) => {
-      if (/update posthorn\.arrivals/.test(statement.text)) completed ??= move(tenant, { to: north });
-      await completed;
-      return north.query(statement);
-    };
-    await rotateSecrets({ query } as unknown as Database, both, pino({ level: 'silent' }));
-    expect(completed).toBeDefined();
-    expect(await openedIn(north, tenant)).toEqual(opened);
-  });
-
-  it('a node without the old key says so, and an interrupted move is completed only with the new key', async () => {
-    const tenant = await tenantWithSecrets();
-    const north = await cellWithoutNodes('north', ownBox.prefixes);
-    await expect(moveUntil(tenant, 'switching', north)).rejects.toThrow('killed');
-    await replaceKey(north);
-    const lines: object[] = [];
-    const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
-    await rotateSecrets(north, new SecretBox([fresh, randomBytes(32)]), logger);
-    expect(lines).toMatchObject([{ level: 50, webhooks: 2, msg: expect.stringContaining('moving here') }]);
-
-    await expect(move(tenant, { to: north })).rejects.toThrow(
-      /Set POSTHORN_TARGET_SECRET_KEY .* Until then, no cell serves the organization\.$/,
-    );
-    expect(await readRelocation(east.database, tenant.organization)).toMatchObject({ state: 'left' });
-    await move(tenant, { to: north, reencrypt });
-    expect(await openedIn(north, tenant)).toEqual(opened);
-    expect(await rowsIn(east, tenant.organization)).toMatchObject({ webhooks: 0 });
-  });
-
-  it.each(['continued with the new key', 'aborted'])(
-    'the organization works on in the old cell, and the move can be %s',
-    async (then) => {
-      const tenant = await tenantWithSecrets();
-      const north = await cellWithoutNodes('north', ownBox.prefixes);
-      const staging = /insert into posthorn\.arrivals/;
-      const to = afterStatement(north, staging, () => replaceKey(north));
-      await expect(move(tenant, { to })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
-      expect(await actsFor(east, tenant)).toBe(true);
-      if (then === 'aborted') await abortMove(east.database, north, tenant.organization);
-      else await move(tenant, { to: north, reencrypt });
-      expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(0);
-      expect(await actsFor(east, tenant)).toBe(then === 'aborted');
-      if (then !== 'aborted') expect(await openedIn(north, tenant)).toEqual(opened);
-    },
-  );
+  const north = await cellWithoutNodes('north', ownBox.prefixes);
+  await expect(moveUntil(tenant, 'activate', north)).rejects.toThrow('killed');
+  await rotateSecrets(north, new SecretBox([fresh, own]), pino({ level: 'silent' }));
+  expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(0);
+  await move(tenant, { to: north });
+  const [stored] = await readSecretsOf(north, tenant.organization);
+  expect([
+    freshBox.open(stored!.secret, webhook.id),
+    openHeaders(stored!.headers, webhook.id, freshBox),
+  ]).toEqual(['a secret of 27 characters', headers]);
 });
 
-it('a move is refused while more retries are waiting than can be moved in seconds, and the organization works on', async () => {
-  const tenant = await tenantOf();
-  const { webhook } = await tenant.connect(500);
-  await Promise.all([tenant.record(), tenant.record(), tenant.record()]);
-  await eventually(
-    () => tenant.deliveries(webhook),
-    (deliveries) => deliveries.filter(({ attempts }) => attempts === 3).length === 3,
-  );
-  await expect(move(tenant, { retriesMax: 2 })).rejects.toThrow(
-    `More than 2 deliveries of ${tenant.organization} are waiting for a retry. ${webhook.id} has the most.`,
-  );
-  expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
-  await move(tenant, { retriesMax: 3 });
+describe('everything that belongs to an organization', () => {
+  it('is copied, even if it is in a table that nobody has told the move about', async () => {
+    const tenant = await tenantOf();
+    const { database: north } = await freshServiceDatabase();
+    await writeCell(north, { name: 'north', keys: [] });
+    const { database: south } = await freshServiceDatabase();
+    await writeCell(south, { name: 'south', keys: [] });
+    for (const database of [north, south])
+      await database.query({
+        text: `
+  create table posthorn.a_new_table (organization_id text collate "C" not null, id text, note text, primary key (organization_id, id));
+  create table posthorn.a_newer_table (organization_id text collate "C" not null, id text,
+    foreign key (organization_id, id) references posthorn.a_new_table)`,
+      });
+    await north.query({
+      text: `
+  insert into posthorn.a_new_table values ('${tenant.organization}', '1', 'its own'), ('ORG-other', '1', 'not its own');
+  insert into posthorn.a_newer_table values ('${tenant.organization}', '1')`,
+    });
+    await move(tenant, { from: north, to: south });
+    const { rows } = await south.query({
+      text: 'select note from posthorn.a_new_table join posthorn.a_newer_table using (organization_id, id)',
+    });
+    expect(rows).toEqual([{ note: 'its own' }]);
+    await forget(tenant, north, south);
+    const left = await north.query({ text: 'select note from posthorn.a_new_table' });
+    expect(left.rows).toEqual([{ note: 'not its own' }]);
+  });
+
+  it('is compared, and nothing is copied if the new cell has not stored all of it', async () => {
+    const tenant = await tenantOf();
+    await tenant.record({ idempotency_key: 'a key' });
+    const north = await cellWithoutNodes('north');
+    await north.query({
+      text: `
+  create function posthorn.lose() returns trigger language plpgsql as 'begin return null; end';
+  create trigger lose before insert on posthorn.event_keys for each row execute function posthorn.lose()`,
+    });
+    await expect(move(tenant, { to: north })).rejects.toThrow(
+      'has 0 instead of 1 rows in event_keys. Nothing was copied.',
+    );
+    expect(await actsFor(east, tenant)).toBe(true);
+    expect((await readRelocation(north, tenant.organization))?.state).toBe('forgotten');
+    const { rows } = await north.query({ text: 'select id from posthorn.events' });
+    expect(rows).toEqual([]);
+  });
 });
 
 describe('a move that is interrupted', () => {
-  it('leaves the organization in exactly one cell, whichever change was the last and wherever it is aborted from, and can be completed', async () => {
+  it('leaves the organization in exactly one cell or stopped, whichever change was the last, and can be completed or aborted', async () => {
     const fates = new Set<string>();
     const south = await cellWithoutNodes('south');
-    for (let changes = 0; ; changes += 1) {
-      const tenant = await tenantOf();
-      await tenant.record();
-      const life = { changesLeft: changes };
-      const dying = { from: mortal(east.database, life), to: mortal(west.database, life) };
-      const isDone = await move(tenant, dying).then(
-        () => true,
-        () => false,
-      );
-      const acting = [await actsFor(east, tenant), await actsFor(west, tenant)];
-      fates.add(String(acting));
-      expect(acting).not.toEqual([true, true]);
-      if (isDone) break;
-      const { state } = (await readRelocation(east.database, tenant.organization)) ?? {};
-      for (const [from, to] of [
-        [south, west.database],
-        [south, east.database],
-        [east.database, south],
-        [west.database, south],
-        [west.database, east.database],
-        ...(state === 'left' || state === 'moved' ? [[east.database, west.database] as const] : []),
-      ] as const)
-        await expect(abortMove(from, to, tenant.organization)).rejects.toThrow(RelocationRefused);
-      await move(tenant);
-      expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
-      expect(await inWest(tenant).events()).toHaveLength(1);
+    const namesake = await cellWithoutNodes('west');
+    for (const ending of ['completed', 'aborted'] as const) {
+      for (let changes = 0; ; changes += 1) {
+        const tenant = await tenantOf();
+        await tenant.record();
+        const life = { changesLeft: changes };
+        const dying = { from: mortal(east.database, life), to: mortal(west.database, life) };
+        const isDone = await move(tenant, dying).then(
+          () => true,
+          () => false,
+        );
+        const acting = [await actsFor(east, tenant), await actsFor(west, tenant)];
+        fates.add(String(acting));
+        expect(acting).not.toEqual([true, true]);
+        for (const [from, to] of [
+          [south, west.database],
+          [south, east.database],
+          [east.database, south],
+          [east.database, namesake],
+          [west.database, south],
+          [west.database, east.database],
+        ] as const)
+          await expect(abort(tenant, from, to)).rejects.toThrow(MoveRefused);
+        if (ending === 'completed' || acting[1] || acting[0]) {
+          if (ending === 'aborted') await abort(tenant).catch(() => undefined);
+          await move(tenant);
+          expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+          expect(await inWest(tenant).events()).toHaveLength(1);
+        } else {
+          await abort(tenant);
+          expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
+          expect(await rowsIn(west, tenant.organization)).toMatchObject({ events: 0, webhooks: 0 });
+          await tenant.record();
+          await move(tenant);
+          expect(await inWest(tenant).events()).toHaveLength(2);
+        }
+        expect(await rowsIn(east, tenant.organization)).toMatchObject({
+          events: acting[0] || isDone || ending === 'completed' || acting[1] ? 1 : 2,
+        });
+        if (isDone) break;
+      }
     }
-    // Interrupted before the switch, during the switch, and after it.
+    // Interrupted before the stop, during the stop, and after the new cell has taken over.
     expect([...fates].sort()).toEqual(['false,false', 'false,true', 'true,false']);
-  });
-
-  it('can be aborted before the switch, and the organization works on', async () => {
-    const tenant = await tenantOf();
-    const receiver = await startReceiver();
-    await tenant.webhook(receiver);
-    const stopped = move(tenant, {
-      onStep: (step) => {
-        if (step === 'copying the rest') throw new Error('a test');
-      },
-    });
-    await expect(stopped).rejects.toThrow('a test');
-    await abortMove(east.database, west.database, tenant.organization);
-    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
-    expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
-    await tenant.record();
-    await receiver.deliveries.nth(1);
-    await move(tenant);
-    await expect(abortMove(east.database, west.database, tenant.organization)).rejects.toThrow(
-      'already left',
-    );
-    expect(await inWest(tenant).events()).toHaveLength(1);
   });
 
   it('loses nothing if the abort is interrupted as well, and the organization is then moved', async () => {
     for (let changes = 0; ; changes += 1) {
       const tenant = await tenantOf();
-      const receiver = await startReceiver();
-      const webhook = await tenant.webhook(receiver);
+      const webhook = await tenant.webhook(await startReceiver());
       await tenant.record();
       await tenant.settled(webhook, 1, ({ status }) => status === 'success');
-      await expect(moveUntil(tenant, 'copying the rest')).rejects.toThrow('killed');
+      await expect(moveUntil(tenant, 'activate')).rejects.toThrow('killed');
       const life = { changesLeft: changes };
-      const isDone = await abortMove(
-        mortal(east.database, life),
-        mortal(west.database, life),
-        tenant.organization,
-      ).then(
+      const isDone = await abort(tenant, mortal(east.database, life), mortal(west.database, life)).then(
         () => true,
         () => false,
       );
+      expect(await actsFor(east, tenant)).toBe(isDone);
       await move(tenant);
       expect(await rowsIn(west, tenant.organization)).toMatchObject({
         events: 1,
@@ -490,37 +465,299 @@ describe('a move that is interrupted', () => {
     }
   });
 
-  it('deletes nothing if the new cell has lost the copy, and can then be aborted', async () => {
+  it('goes on in the old cell if the command fails, with what was waiting, and cannot be aborted once it is over', async () => {
     const tenant = await tenantOf();
-    const receiver = await startReceiver();
-    await tenant.webhook(receiver);
+    const receiver = await startReceiver({ onDelivery: 503 });
+    const webhook = await tenant.webhook(receiver);
     await tenant.record();
-    await receiver.deliveries.nth(1);
-    await expect(moveUntil(tenant, 'switching')).rejects.toThrow('killed');
-    // As if the database had been restored from a backup.
-    for (const table of ['relocations', 'arrivals', 'events', 'deliveries', 'audit_chains', 'resources'])
-      await west.database.query({
-        text: `delete from posthorn.${table} where organization_id = $1`,
-        values: [tenant.organization],
+    await tenant.settled(webhook, 1, ({ attempts }) => attempts === 3);
+    receiver.onDelivery = 200;
+    const failing = {
+      onRows: () => {
+        throw new Error('a test');
+      },
+    };
+    await expect(move(tenant, failing)).rejects.toThrow('a test');
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
+    await tenant.bringForward(webhook);
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    await move(tenant);
+    await expect(abort(tenant)).rejects.toThrow('already works in the cell west');
+    expect(await inWest(tenant).events()).toHaveLength(1);
+  });
+});
+
+describe('a cell that fails over or is restored', () => {
+  /** Puts back the state of a move in a database, as a standby or a backup has it that lacks the last commits. */
+  async function stateOf(database: Database, { organization }: Tenant) {
+    const { rows } = await database.query<object>({
+      text: 'select to_jsonb(r) as row from posthorn.relocations r where organization_id = $1',
+      values: [organization],
+    });
+    return async () => {
+      await database.query({
+        text: 'delete from posthorn.relocations where organization_id = $1',
+        values: [organization],
       });
-    await expect(move(tenant)).rejects.toThrow('The cell west has not taken over');
-    expect(await rowsIn(east, tenant.organization)).toMatchObject({ events: 1, deliveries: 1, webhooks: 1 });
-    await abortMove(east.database, west.database, tenant.organization);
+      await database.query({
+        text: 'insert into posthorn.relocations select (jsonb_populate_record(null::posthorn.relocations, r)).* from unnest($1::jsonb[]) r',
+        values: [rows.map((found) => (found as { row: object }).row)],
+      });
+    };
+  }
+  /** Deletes all that a database has of an organization, as a backup from before the move. */
+  async function lose(database: Database, { organization }: Tenant): Promise<void> {
+    await database.transaction(async (client) => {
+      await client.query({ text: 'set local session_replication_role = replica' });
+      for (const table of [
+        'relocations',
+        'webhook_health',
+        'webhooks',
+        'tokens',
+        'resources',
+        'events',
+        'deliveries',
+        'event_keys',
+        'event_counts',
+        'delivery_counts',
+        'audit_log',
+        'audit_chains',
+      ])
+        await client.query({
+          text: `delete from posthorn.${table} where organization_id = $1`,
+          values: [organization],
+        });
+    });
+  }
+
+  it.each(['completed', 'aborted'])('a move whose takeover the new cell has lost can be %s', async (then) => {
+    const tenant = await tenantOf();
     await tenant.record();
-    await receiver.deliveries.nth(2);
+    await expect(moveUntil(tenant, 'activate')).rejects.toThrow('killed');
+    const restore = await stateOf(west.database, tenant);
+    await move(tenant);
+    await restore();
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, false]);
+    if (then === 'completed') await move(tenant);
+    else await abort(tenant);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([
+      then === 'aborted',
+      then === 'completed',
+    ]);
   });
 
-  it('can lead back to the old cell', async () => {
+  it('is noticed before the command ends: a takeover that was lost in the meantime is repeated', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    let restore: (() => Promise<void>) | undefined;
+    let activations = 0;
+    const original = { query: west.database.query.bind(west.database) };
+    const to = afterStatement(west.database, /organization\.moved|write_audit/, async () => undefined);
+    Object.assign(to, {
+      query: async (statement: Statement) => {
+        if (restore && activations === 1 && /left join posthorn.relocations/.test(statement.text)) {
+          activations += 1;
+          await restore();
+        }
+        return original.query(statement);
+      },
+    });
+    await move(tenant, {
+      to,
+      onStep: (step) => {
+        if (step === 'activate') activations += 1;
+      },
+      from: {
+        query: async (statement: Statement) => {
+          if (statement.values?.includes('moved')) restore = await stateOf(west.database, tenant);
+          return east.database.query(statement);
+        },
+        transaction: east.database.transaction.bind(east.database),
+      } as unknown as Database,
+    });
+    expect(activations).toBeGreaterThan(2);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+  });
+
+  it('and no longer has the organization gets it again from the old copy', async () => {
+    const tenant = await tenantOf();
+    const webhook = await tenant.webhook(await startReceiver());
+    await tenant.record();
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    await move(tenant);
+    await lose(west.database, tenant);
+    await move(tenant);
+    expect(await inWest(tenant).events()).toHaveLength(1);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+  });
+
+  it('and has recorded something without having the organization makes the command refuse with the count', async () => {
     const tenant = await tenantOf();
     await tenant.record();
     await move(tenant);
+    await lose(west.database, tenant);
+    await record(west, event({ organization_id: tenant.organization }));
+    for (const command of [move, abort])
+      await expect(command(tenant)).rejects.toThrow(
+        /The cell west already has 1 rows .* See "Restored cells" in docs\/operate\.md\./,
+      );
+    expect(await rowsIn(west, tenant.organization)).toMatchObject({ events: 1 });
+  });
+
+  it('and has the organization as before the move: running the move again marks it as moved', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    await move(tenant);
+    await east.database.query({
+      text: 'delete from posthorn.relocations where organization_id = $1',
+      values: [tenant.organization],
+    });
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, true]);
+    await move(tenant);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+  });
+
+  it('and has the organization as before the move, and has recorded since: running it again refuses with the count', async () => {
+    const tenant = await tenantOf();
+    await move(tenant);
+    await east.database.query({
+      text: 'delete from posthorn.relocations where organization_id = $1',
+      values: [tenant.organization],
+    });
+    await tenant.record();
+    await expect(move(tenant)).rejects.toThrow('The cell east has 1 events and audit log entries');
+    await expect(abort(tenant)).rejects.toThrow('already works in the cell west');
+  });
+
+  it('in the middle of the move, so that only the copy has the latest events: running the move again continues with it', async () => {
+    const tenant = await tenantOf();
+    const { id } = await tenant.record();
+    await expect(moveUntil(tenant, 'leave')).rejects.toThrow('killed');
+    await east.database.query({
+      text: 'delete from posthorn.relocations where organization_id = $1',
+      values: [tenant.organization],
+    });
+    await east.database.query({
+      text: 'delete from posthorn.events where organization_id = $1',
+      values: [tenant.organization],
+    });
+    await move(tenant);
+    expect((await inWest(tenant).events()).map((one) => one.id)).toEqual([id]);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+  });
+
+  it('in the middle of the move: an abort keeps the copy if it has what the old cell has lost', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    await expect(moveUntil(tenant, 'leave')).rejects.toThrow('killed');
+    await east.database.query({
+      text: 'delete from posthorn.events where organization_id = $1',
+      values: [tenant.organization],
+    });
+    await abort(tenant);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
+    expect(await rowsIn(west, tenant.organization)).toMatchObject({ events: 1 });
+    await expect(forget(tenant, west.database, east.database)).rejects.toThrow('lacks 1 events');
+  });
+
+  it('has an identity: a move is bound to it, and another database with the same name is refused', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    const namesake = await cellWithoutNodes('west');
+    await expect(moveUntil(tenant, 'activate')).rejects.toThrow('killed');
+    for (const command of [
+      () => move(tenant, { to: namesake }),
+      () => abort(tenant, east.database, namesake),
+    ])
+      await expect(command()).rejects.toThrow(MoveRefused);
+    await move(tenant);
+    await expect(move(tenant, { to: namesake })).rejects.toThrow(`${tenant.organization} is in cell west.`);
+  });
+});
+
+describe('the old copy of an organization', () => {
+  it('is kept for 3 days, and deleted only if the new cell has everything', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    const args = ['organization', 'forget', tenant.organization, '--to', west.databaseUrl];
+    const settings = { DATABASE_URL: east.databaseUrl, ...key };
+    await move(tenant);
+    expect((await command(args, settings)).stderr).toContain('add --yes to confirm');
+    expect((await command([...args, '--yes'], settings)).stderr).toContain(
+      'Try again in 72 hours, or add --now',
+    );
+    const { rows } = await west.database.query<{ id: string }>({
+      text: 'delete from posthorn.events where organization_id = $1 returning *',
+      values: [tenant.organization],
+    });
+    const refused = await command([...args, '--yes', '--now'], settings);
+    expect(refused.stderr).toContain('The cell west lacks 1 events and audit log entries');
+    await west.database.query({
+      text: 'insert into posthorn.events select (jsonb_populate_record(null::posthorn.events, $1)).*',
+      values: [JSON.stringify(rows[0])],
+    });
+    const doctor = await command(['doctor', '--json'], settings);
+    expect(doctor.stdout).toMatch(
+      new RegExp(
+        `"organization","state":"ok","detail":"${tenant.organization} moved to the cell west.*organization forget ${tenant.organization} --yes`,
+      ),
+    );
+    expect(await command([...args, '--yes', '--now'], settings)).toMatchObject({
+      code: 0,
+      stdout: `The old copy of ${tenant.organization} was deleted.\n`,
+    });
+    expect(await rowsIn(east, tenant.organization)).toMatchObject({ events: 0 });
+    expect((await command([...args, '--yes'], settings)).code).toBe(0);
+  });
+
+  it('must be deleted before the organization can move back', async () => {
+    const tenant = await tenantOf();
+    const webhook = await tenant.webhook(await startReceiver());
+    await tenant.record();
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    await move(tenant);
     await inWest(tenant).record();
-    await move(tenant, { from: west.database, to: east.database });
+    const back = { from: west.database, to: east.database };
+    await expect(move(tenant, back)).rejects.toThrow(
+      `The cell east keeps an old copy of ${tenant.organization}. Delete it first: run posthorn organization forget ${tenant.organization} there.`,
+    );
+    expect(await actsFor(west, tenant)).toBe(true);
+    await forget(tenant);
+    await move(tenant, back);
     expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
     expect(await tenant.events()).toHaveLength(2);
     const chain = await verifyChain(east.database, tenant.organization, () => undefined);
-    expect([chain.fault, chain.entries]).toEqual([undefined, 3]);
+    expect([chain.fault, chain.entries]).toEqual([undefined, 4]);
   });
+
+  it('is not deleted where the organization lives', async () => {
+    const tenant = await tenantOf();
+    await tenant.record();
+    await expect(forget(tenant)).rejects.toThrow(`${tenant.organization} is in cell east.`);
+    await expect(moveUntil(tenant, 'activate')).rejects.toThrow('killed');
+    await expect(forget(tenant)).rejects.toThrow(MoveRefused);
+    expect(await rowsIn(east, tenant.organization)).toMatchObject({ events: 1 });
+  });
+});
+
+it('posthorn doctor reports organizations that are stopped or arriving, and the command that ends it', async () => {
+  const tenant = await tenantOf();
+  await expect(moveUntil(tenant, 'leave')).rejects.toThrow('killed');
+  const reported = async ({ databaseUrl }: TestService) =>
+    (await command(['doctor', '--json'], { DATABASE_URL: databaseUrl, ...key })).stdout
+      .split('\n')
+      .filter((line) => line.includes(tenant.organization))
+      .map((line) => JSON.parse(line));
+  expect(await reported(east)).toMatchObject([
+    {
+      state: 'warning',
+      detail: expect.stringContaining('is stopped since'),
+      remedy: expect.stringContaining('--abort'),
+    },
+  ]);
+  expect(await reported(west)).toMatchObject([
+    { state: 'warning', detail: expect.stringContaining('is arriving from the cell east since') },
+  ]);
 });
 
 describe('an organization that shares the old cell with others', () => {
@@ -574,51 +811,6 @@ it.each([-3_600_000, 600_000])(
   },
 );
 
-describe('an event that the service records when the last attempt has ended and the organization is about to stop', () => {
-  /** Moves an organization with such an event, whose receiver responds so after a while. */
-  async function moveWithLateEvent(httpStatus: number) {
-    const tenant = await tenantOf();
-    const held = new Held();
-    const { receiver, webhook } = await tenant.connect(200);
-    // The node that claims it has just read the webhook, so it makes the attempt.
-    setLimits({ trustMs: 3_600_000, refreshMs: 3_600_000 });
-    await tenant.record();
-    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
-    receiver.onDelivery = held.reply;
-    const about = { id: 'WHK-other', organization_id: tenant.organization, workspace_id: null };
-    const recording = {
-      query: async (statement: Statement) => {
-        const [, , before, after] = statement.values ?? [];
-        const change = `${before} to ${after}`;
-        if (change === 'stopping to stopped' && receiver.deliveries.count === 1) {
-          await recordBatch(east.database, batchOf([webhookDisabled(about, 'failing')]), noRoom);
-          await receiver.deliveries.nth(2);
-        }
-        const result = await east.database.query(statement);
-        if (change === 'stopped to stopping') held.release(httpStatus);
-        return result;
-      },
-      transaction: east.database.transaction.bind(east.database),
-    } as unknown as Database;
-    await move(tenant, { from: recording });
-    return { there: inWest(tenant), receiver, webhook };
-  }
-
-  it('moves with its deliveries', async () => {
-    const { there, receiver, webhook } = await moveWithLateEvent(200);
-    await there.settled(webhook, 2, ({ status }) => status === 'success');
-    expect(receiver.deliveries.count).toBe(2);
-  });
-
-  it('moves with its consequences: if its receiver responds with 410, the webhook is disabled', async () => {
-    const { there, webhook } = await moveWithLateEvent(410);
-    const { status, disabled_reason } = await there.data('GET', `/v1/webhooks/${webhook.id}`);
-    expect([status, disabled_reason]).toEqual(['disabled', 'gone']);
-    const disabled = await there.events({ type: 'webhook.disabled' });
-    expect(disabled.map(({ subject }) => subject.id)).toEqual([webhook.id, 'WHK-other']);
-  });
-});
-
 it('a webhook whose verification is in flight during the switch is verified again by the new cell, at once', async () => {
   const tenant = await tenantOf();
   const held = new Held();
@@ -633,7 +825,7 @@ it('a webhook whose verification is in flight during the switch is verified agai
   await receiver.verifications.nth(2);
   await move(tenant, {
     onStep: (step) => {
-      if (step !== 'switching') return;
+      if (step !== 'leave') return;
       receiver.onVerification = 200;
       held.release(200);
     },
@@ -644,7 +836,7 @@ it('a webhook whose verification is in flight during the switch is verified agai
   );
 });
 
-it('an unverified webhook is verified again by the old cell when a move fails and when it is aborted', async () => {
+it('an unverified webhook is verified again by the old cell when a move is aborted', async () => {
   const tenant = await tenantOf();
   const receiver = await startReceiver({ onVerification: 500 });
   await tenant.create({ url: receiver.url });
@@ -653,10 +845,9 @@ it('an unverified webhook is verified again by the old cell when a move fails an
     text: 'update posthorn.webhooks set verify_at = null, verifications = 5 where organization_id = $1',
     values: [tenant.organization],
   });
-  await expect(moveUntil(tenant, 'copying the rest')).rejects.toThrow('killed');
+  await expect(moveUntil(tenant, 'leave')).rejects.toThrow('killed');
+  await abort(tenant);
   await receiver.verifications.nth(2);
-  await abortMove(east.database, west.database, tenant.organization);
-  await receiver.verifications.nth(3);
 });
 
 it('an organization whose audit log has been dropped by retention keeps the position in its chain', async () => {
@@ -695,6 +886,7 @@ it('the hourly counts are complete after a move, whenever the nodes write them, 
   await move(tenant);
   const counts = (delivered: number) => ({ delivered, timed: delivered });
   expect(await countsIn(west, tenant)).toEqual({ 1: counts(2), 60: counts(2) });
+  await forget(tenant);
   await move(tenant, { from: west.database, to: east.database });
   nowMs += 60_000;
   await deliver(2, 3);
@@ -702,42 +894,33 @@ it('the hourly counts are complete after a move, whenever the nodes write them, 
   expect(await countsIn(east, tenant)).toEqual({ 1: counts(3), 60: counts(3) });
 });
 
-it('a move waits for a node of the new cell that is counting the events that were copied', async () => {
-  const tenant = await tenantOf();
-  const count = {
-    text: `
-  insert into posthorn.event_counts (organization_id, scope, step, at, type, events)
-  values ($1, '', 1, date_trunc('minute', clock_timestamp() - interval '1 hour'), 'invoice.paid', 1)`,
-    values: [tenant.organization],
-  };
-  await east.database.query(count);
-  let counted: Promise<void> | undefined;
-  const startCounting = () =>
-    new Promise<void>((resolve) => {
-      counted = west.database.transaction(async (node) => {
-        await allowPauses(node);
-        await node.query({ text: 'select from posthorn.event_count_progress for update' });
-        await node.query(count);
-        resolve();
-        await eventually(
-          () => locksAwaited(west),
-          (locks) => locks > 0,
-        );
-      });
+it.each(['old', 'new', 'neither'])(
+  'every event is counted once after a move, if the %s cell has counted the latest events',
+  async (counted) => {
+    const tenant = await tenantOf();
+    await tenant.record({ workspace_id: 'WS-own' });
+    await countEvents(east.database);
+    await countEvents(west.database);
+    await tenant.record();
+    await tenant.record({ workspace_id: 'WS-own' });
+    if (counted === 'old') await countEvents(east.database);
+    if (counted === 'new') await countEvents(west.database);
+    await move(tenant);
+    const there = inWest(tenant);
+    await there.record();
+    await countEvents(west.database);
+    for (const interval of ['minute', 'hour', 'day']) {
+      const range = `from=${new Date(Date.now() - 3_600_000).toISOString()}`;
+      const { totals } = await there.data('GET', `/v1/stats?interval=${interval}&${range}`);
+      expect([interval, totals.events]).toEqual([interval, 4]);
+    }
+    const { rows } = await west.database.query<{ count: number }>({
+      text: `select sum(events) as count from posthorn.event_counts where organization_id = $1 and scope = 'WS-own' and step = 1`,
+      values: [tenant.organization],
     });
-  const activation = /delete from posthorn\.relocations/;
-  await move(tenant, { to: afterStatement(west.database, activation, startCounting) });
-  await counted;
-  expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
-});
-
-async function locksAwaited({ database }: TestService): Promise<number> {
-  const { rows } = await database.query<{ count: number }>({
-    text: `
-  select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  });
-  return rows[0]!.count;
-}
+    expect(rows[0]!.count).toBe(2);
+  },
+);
 
 /** A database that does `work` in a transaction after a statement with this text. */
 function afterStatement(database: Database, text: RegExp, work: () => Promise<unknown>): Database {
@@ -756,11 +939,14 @@ function afterStatement(database: Database, text: RegExp, work: () => Promise<un
 }
 
 /** Moves an organization with a process that is killed at the start of this step. */
-function moveUntil(tenant: Tenant, last: RelocationStep, to = west.database) {
+function moveUntil(tenant: Tenant, last: Step, to = west.database) {
+  const life = { changesLeft: 1_000 };
   return move(tenant, {
-    to,
+    ...{ from: mortal(east.database, life), to: mortal(to, life) },
     onStep: (step) => {
-      if (step === last) throw new Error('killed');
+      if (step !== last) return;
+      life.changesLeft = -1;
+      throw new Error('killed');
     },
   });
 }
@@ -829,7 +1015,7 @@ async function actsFor(service: TestService, { organization }: Tenant): Promise<
   const { rows } = await service.database.query<{ acts: boolean }>({
     text: `
   select exists (select from posthorn.tokens where organization_id = $1)
-     and not exists (select from posthorn.relocations where organization_id = $1 and state <> 'copying') as acts`,
+     and not exists (select from posthorn.relocations where organization_id = $1 and state <> 'here') as acts`,
     values: [organization],
   });
   return rows[0]!.acts;

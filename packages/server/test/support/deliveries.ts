@@ -65,7 +65,7 @@ export async function withNode() {
 }
 
 const tables = [
-  ...['arrivals', 'backlog', 'deliveries', 'delivery_counts', 'event_counts', 'event_keys', 'events'],
+  ...['relocations', 'backlog', 'deliveries', 'delivery_counts', 'event_counts', 'event_keys', 'events'],
   ...['handoffs', 'nodes', 'replays', 'webhook_health', 'webhooks'],
 ];
 const emptyTables = [

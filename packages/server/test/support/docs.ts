@@ -166,7 +166,10 @@ export function statesOfTable(name: string): readonly string[] {
     .map((folder) => join(root, 'packages/server/schema', folder))
     .flatMap((folder) => readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8')))
     .join('\n');
-  const definition = sql.split(`create table posthorn.${name} (`)[1] ?? '';
+  // A migration may have replaced the constraint of the table.
+  const definition =
+    sql.split(new RegExp(`create table posthorn\\.${name} \\(|add constraint ${name}_state_check`)).at(-1) ??
+    '';
   const list = /check \((?:status|state) in \(([^)]*)\)\)/.exec(definition)?.[1] ?? '';
   return [...list.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).sort();
 }

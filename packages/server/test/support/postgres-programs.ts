@@ -51,23 +51,41 @@ function initialize(directory: string): string {
   }
 }
 
-/** Starts an installed PostgreSQL with two empty databases, `first` and `second`; stopped after the file. */
-export async function startPostgres(): Promise<{ directory: string; url: (database: string) => string }> {
+/** A running PostgreSQL, stopped after the file. */
+export interface Postgres {
+  directory: string;
+  url: (database: string) => string;
+}
+
+/** Starts an installed PostgreSQL with two empty databases, `first` and `second`. */
+export async function startPostgres(): Promise<Postgres> {
+  const postgres = await startIn(async (directory, data) => copyDirectory(initialize(directory), data));
+  for (const database of ['first', 'second'])
+    runPostgres('createdb', '-h', join(postgres.directory, 's'), '-U', 'posthorn', database);
+  return postgres;
+}
+
+/** Starts a standby of a PostgreSQL. `backUp` makes its files from those of the primary. */
+export function startStandby(backUp: (data: string, account: Account) => Promise<void>): Promise<Postgres> {
+  return startIn((_, data) => backUp(data, account()));
+}
+
+type Account = ReturnType<typeof account>;
+
+async function startIn(fill: (directory: string, data: string) => Promise<void>): Promise<Postgres> {
   const directory = await mkdtemp(join(inject('runDirectory'), 'pg-'));
   const owner = account();
   if (owner) await chown(directory, owner.uid, owner.gid);
   const [data, socket] = [join(directory, 'data'), join(directory, 's')];
   await mkdir(socket);
   if (owner) await chown(socket, owner.uid, owner.gid);
-  copyDirectory(initialize(directory), data);
+  await fill(directory, data);
   const options = `-c listen_addresses= -c unix_socket_directories=${socket} -c fsync=off`;
   runPostgres('pg_ctl', 'start', '-w', '-D', data, '-l', join(directory, 'log'), '-o', options);
   afterFile(async () => {
     runPostgres('pg_ctl', 'stop', '-m', 'immediate', '-D', data);
     await rm(directory, { recursive: true, force: true });
   });
-  for (const database of ['first', 'second'])
-    runPostgres('createdb', '-h', socket, '-U', 'posthorn', database);
   return {
     directory,
     url: (database) => `postgres://posthorn@/${database}?host=${encodeURIComponent(socket)}`,

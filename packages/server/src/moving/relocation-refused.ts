@@ -1,4 +1,0 @@
-/** Reports why an organization cannot be moved. It stays where it is. */
-export class RelocationRefused extends Error {
-  override name = 'RelocationRefused';
-}

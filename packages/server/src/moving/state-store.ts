@@ -1,0 +1,96 @@
+import type { Relocation } from '../cells/relocation.js';
+import { readCell } from '../cells/relocation-store.js';
+import type { Database, Queryable } from '../postgres/database.js';
+import { readTables } from './copy-store.js';
+import type { Facts, Side } from './plan.js';
+
+/** Reports why an organization cannot be moved. Nothing was deleted. */
+export class MoveRefused extends Error {
+  override name = 'MoveRefused';
+}
+
+/** Reads what a cell shows of an organization now. `which` describes the database, for the error if it has no cell. */
+export async function readSide(database: Database, organizationId: string, which: string): Promise<Side> {
+  const cell = await readCell(database);
+  if (!cell)
+    throw new MoveRefused(
+      `The database ${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
+    );
+  const found = (await readTables(database)).map(
+    ({ name }) => `exists (select from posthorn.${name} where organization_id = $1)`,
+  );
+  const { rows } = await database.query<Facts & { found: boolean }>({
+    text: `
+  select r.*, ${found.join(' or ')} as found
+    from (values (1)) v
+    left join posthorn.relocations r on r.organization_id = $1`,
+    values: [organizationId],
+  });
+  const { found: hasRows, ...facts } = rows[0]!;
+  return { id: cell.id, name: cell.name, facts: facts.state === null ? undefined : facts, hasRows };
+}
+
+type State = Relocation['state'];
+
+/** How an organization changes its state in one cell. */
+export interface Change {
+  to: State;
+  /** The other cell. Absent: stays as it is. */
+  other?: Side;
+  /** The stop. Absent: stays as it is. */
+  move?: string;
+}
+
+/**
+ * Changes the state of an organization, unless the cell no longer shows the state and the stop that `side` shows. Returns
+ * whether it did so.
+ */
+export async function changeState(
+  client: Queryable,
+  organizationId: string,
+  { facts }: Side,
+  { to, other, move }: Change,
+): Promise<boolean> {
+  const { rowCount } = await client.query({
+    text: `
+  insert into posthorn.relocations as r (organization_id, state, cell, cell_id, move, stopped_at)
+  select $1, $4, $5, $6::uuid, $7::uuid, case when $4 = 'stopping' then clock_timestamp() end
+   where $2::text is null or exists (select from posthorn.relocations where organization_id = $1)
+  on conflict (organization_id) do update
+     set state = excluded.state, cell = coalesce($5, r.cell), cell_id = coalesce($6::uuid, r.cell_id),
+         move = coalesce($7::uuid, r.move), since = clock_timestamp(),
+         stopped_at = case when $4 = 'stopping' then excluded.stopped_at else r.stopped_at end,
+         arrived_from = case when r.state = 'arriving' and $4 = 'here' then r.cell_id else r.arrived_from end,
+         arrived_by = case when r.state = 'arriving' and $4 = 'here' then r.move else r.arrived_by end
+   where r.state = $2 and r.move = $3::uuid`,
+    values: [
+      ...[organizationId, facts?.state ?? null, facts?.move ?? null],
+      ...[to, other?.name ?? facts?.cell, other?.id ?? facts?.cell_id, move ?? facts?.move],
+    ],
+  });
+  return rowCount === 1;
+}
+
+/** Deletes the state of an organization, as if it had never moved, unless it has changed. */
+export async function deleteState(client: Queryable, organizationId: string, { facts }: Side): Promise<void> {
+  await client.query({
+    text: 'delete from posthorn.relocations where organization_id = $1 and state = $2 and move = $3',
+    values: [organizationId, facts?.state, facts?.move],
+  });
+}
+
+/** Returns when the old cell stopped the organization, and how long ago its state changed, by its own clock. */
+export async function readTimes(
+  database: Queryable,
+  organizationId: string,
+): Promise<{ stoppedAt: Date; sinceMs: number }> {
+  const { rows } = await database.query<{ stopped_at: Date; since_ms: number }>({
+    text: `
+  select coalesce(stopped_at, since) as stopped_at,
+         (extract(epoch from clock_timestamp() - since) * 1000)::float8 as since_ms
+    from posthorn.relocations
+   where organization_id = $1`,
+    values: [organizationId],
+  });
+  return { stoppedAt: rows[0]!.stopped_at, sinceMs: rows[0]!.since_ms };
+}
