@@ -18,6 +18,8 @@ export class Cluster {
   #account;
   #binaries;
   #child;
+  /** Further environment variables of the server. */
+  env = {};
 
   constructor(place, account, binaries) {
     this.place = place;
@@ -95,6 +97,26 @@ export class Cluster {
     this.set({ primary_conninfo: `host=${primary.host} user=${superuser} application_name=standby` });
   }
 
+  /** Starts a standby of this running server in a directory of its own. It receives the log asynchronously. */
+  async standby(place) {
+    const standby = await Cluster.at(place);
+    await this.stop();
+    standby.copy(this);
+    standby.follow(this);
+    await this.start();
+    await standby.start();
+    await this.replicated(standby);
+    return standby;
+  }
+
+  /** Waits until a standby has replayed everything that has been written so far. */
+  async replicated(standby) {
+    const [{ lsn }] = await this.query('select pg_current_wal_lsn()::text as lsn');
+    const isReplayed = async () =>
+      (await standby.query('select pg_last_wal_replay_lsn() >= $1::pg_lsn as replayed', [lsn]))[0].replayed;
+    await until('the replication', isReplayed, startMs);
+  }
+
   #run(file, args) {
     const { status, stderr, error } = spawnSync(file, args, { ...this.#account, cwd: '/', encoding: 'utf8' });
     if (status !== 0) throw new Error(`${file} failed: ${error?.message ?? stderr}`);
@@ -103,7 +125,7 @@ export class Cluster {
   async start() {
     // A crash can leave `ready` in the file of the server before this one.
     this.#child = start(this.#binaries.postgres, ['-D', this.#data], {
-      ...{ ...this.#account, cwd: '/', env: {}, logFile: this.logFile },
+      ...{ ...this.#account, cwd: '/', env: this.env, logFile: this.logFile },
     });
     const child = this.#child;
     const isReady = () => {

@@ -31,6 +31,10 @@ export class Command {
     return this.#child.exitCode;
   }
 
+  get hasEnded() {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
   kill() {
     return killFamily(this.#child);
   }

@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto';
 /** Draws the moments, faults and loads of one run. The same seed and scenario draw the same values in the same order. */
 export class Random {
   #state;
+  seed;
 
   constructor(seed, scenario) {
+    this.seed = seed;
     this.#state = createHash('sha256').update(`${seed}/${scenario}`).digest().readUInt32LE();
   }
 

@@ -61,8 +61,9 @@ async function runSoak({ soakMs, seed = 1 }) {
   finish([{ seed, scenario: 'soak', ...trial }]);
 }
 
-function planOf({ seeds = 20, seed, scenarios: chosen }) {
-  const numbers = seed !== undefined ? [seed] : chosen ? [1] : Array.from({ length: seeds }, (_, n) => n + 1);
+function planOf({ seeds, seed, scenarios: chosen }) {
+  const count = seeds ?? (chosen ? 1 : 20);
+  const numbers = seed !== undefined ? [seed] : Array.from({ length: count }, (_, n) => n + 1);
   return numbers.flatMap((number) =>
     (chosen ?? scenariosOf(number)).map((scenario) => ({ seed: number, scenario })),
   );

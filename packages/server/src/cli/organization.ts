@@ -1,8 +1,10 @@
 import { CommandFailure, json, requireConfirmation, type Terminal, UsageError } from 'posthorn';
 import { operatorOrigin } from '../audit/audit-store.js';
-import { forgetOrganization, grouped, Move, type Moved, type Reencrypt, seconds } from '../moving/move.js';
+import type { Reencrypt } from '../moving/copy.js';
+import { forgetOrganization } from '../moving/forget.js';
+import { Move, type Moved } from '../moving/move.js';
 import type { Step } from '../moving/plan.js';
-import { MoveRefused } from '../moving/state-store.js';
+import { grouped, MoveRefused, seconds } from '../moving/state-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
 import { Database } from '../postgres/database.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
@@ -174,6 +176,7 @@ class Progress {
   readonly #terminal: Terminal;
   readonly #isQuiet: boolean;
   #beganMs = 0;
+  #rows = 0;
 
   constructor(terminal: Terminal, isQuiet: boolean) {
     this.#terminal = terminal;
@@ -186,6 +189,7 @@ class Progress {
 
   step(step: Step): void {
     this.#beganMs = performance.now();
+    this.#rows = 0;
     const text = steps[step];
     if (text !== undefined && !this.#isQuiet) this.#terminal.line(text);
   }

@@ -1,4 +1,3 @@
-import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { escapeIdentifier, escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
@@ -11,10 +10,11 @@ export interface Table {
   columns: readonly string[];
 }
 
-/** The tables whose rows stay in a cell that an organization has left: requests that name them are refused with its cell. */
-const signposts = ['tokens', 'resources'];
-/** The audit log can only be appended to. */
-const auditTables = ['audit_log', 'audit_chains'];
+/**
+ * The tables whose rows stay in a cell that an organization has left: requests that name tokens and resources are refused
+ * with its cell, and the audit log can only be appended to.
+ */
+const signposts = ['tokens', 'resources', 'audit_chains', 'audit_log'];
 
 /**
  * Lists all tables that have rows of organizations, except the states of moves: each one after those that its rows refer
@@ -116,27 +116,28 @@ export async function withSnapshot<T>(
   }, true);
 }
 
-/** Streams the rows of a statement into a table. `onData` is called for each chunk, and may throw to end the copy. */
+/** Streams the rows of a statement into a table. Returns how many, and calls `onRows` with those of each chunk. */
 async function pipe(
   source: Transaction,
   target: Transaction,
   select: string,
   into: string,
-  onData: () => void = () => undefined,
+  { onRows, signal }: Watch = {},
 ): Promise<number> {
   const received = target.stream(copyFrom(`copy ${into} from stdin`));
-  const watched = new Transform({
-    transform(chunk, _, done) {
-      try {
-        onData();
-        done(null, chunk);
-      } catch (error) {
-        done(error as Error);
-      }
-    },
+  const sent = source.stream(copyTo(`copy (${select}) to stdout`));
+  // In this format, every row is a line.
+  if (onRows) sent.on('data', (chunk: Buffer) => onRows(chunk.toString('latin1').split('\n').length - 1));
+  await pipeline(sent, received, signal ? { signal } : {}).catch((error) => {
+    signal?.throwIfAborted();
+    throw error;
   });
-  await pipeline(source.stream(copyTo(`copy (${select}) to stdout`)), watched, received);
   return received.rowCount;
+}
+
+export interface Watch {
+  onRows?: (rows: number) => void;
+  signal?: AbortSignal | undefined;
 }
 
 /** Copies an organization's rows of one table. Returns how many. */
@@ -146,29 +147,21 @@ export async function copyTable(
   { name, columns }: Table,
   organizationId: string,
   entriesThere: number,
-  onData: () => void,
+  watch: Watch,
 ): Promise<number> {
   const list = columns.map((column) => escapeIdentifier(column)).join(', ');
   const select = `select ${list} from posthorn.${name} where ${conditionOf(name, organizationId, entriesThere)}`;
-  return pipe(source, target, select, `posthorn.${name} (${list})`, onData);
+  return pipe(source, target, select, `posthorn.${name} (${list})`, watch);
 }
 
 /** Deletes the rows of an organization that no longer lives in a cell, so that only its signposts stay. */
 export async function deleteCopy(client: Queryable, organizationId: string): Promise<void> {
-  const stays = [...signposts, ...auditTables];
-  await deleteRows(client, organizationId, (name) => !stays.includes(name));
+  await deleteRows(client, organizationId, (name) => !signposts.includes(name));
 }
 
-/** Deletes the signposts that an earlier stay of the organization has left, so that the current ones can be copied. */
+/** Deletes what an earlier stay has left, but for the audit log, so that the current rows can be copied. */
 export async function deleteSignposts(client: Queryable, organizationId: string): Promise<void> {
-  await deleteRows(client, organizationId, (name) => signposts.includes(name));
-}
-
-/** Counts the rows of an organization that an earlier stay or an aborted move does not leave. */
-export async function countForeignRows(client: Queryable, organizationId: string): Promise<number> {
-  const stays = [...signposts, ...auditTables];
-  const tables = (await readTables(client)).filter(({ name }) => !stays.includes(name));
-  return sumOf(await countRows(client, tables, organizationId));
+  await deleteRows(client, organizationId, (name) => signposts.includes(name) && name !== 'audit_log');
 }
 
 async function deleteRows(
@@ -182,6 +175,12 @@ async function deleteRows(
       text: `delete from posthorn.${name} where organization_id = $1`,
       values: [organizationId],
     });
+}
+
+/** Counts the rows of an organization that neither an earlier stay nor an aborted move leaves behind. */
+export async function countForeignRows(client: Queryable, organizationId: string): Promise<number> {
+  const tables = (await readTables(client)).filter(({ name }) => !signposts.includes(name));
+  return sumOf(await countRows(client, tables, organizationId));
 }
 
 /**
@@ -224,56 +223,45 @@ export async function countMissing(
   }, true);
 }
 
-/** The end of an audit chain, and how many of its first entries retention has dropped. */
-interface Chain {
+/** The end of the audit chain that an earlier stay has left, and where its entries begin. */
+export interface ChainEnd {
   length: number;
   hash: Buffer;
-  last_at: string;
   dropped: number;
   dropped_hash: Buffer;
 }
 
-async function readChain(client: Queryable, organizationId: string): Promise<Chain | undefined> {
-  const { rows } = await client.query<Chain>({
-    text: `
-  select length, hash, (last_at at time zone 'UTC')::text || '+00' as last_at, dropped, dropped_hash
-    from posthorn.audit_chains
-   where organization_id = $1`,
-    values: [organizationId],
-  });
-  return rows[0];
-}
-
-/** Returns how many entries of the chain `to` already has, or undefined if those it has are from another chain. */
-export async function readEntriesThere(
+/** Returns the chain that the new cell has from an earlier stay, or undefined if it is not the start of this chain. */
+export async function readChainThere(
   from: Queryable,
   to: Queryable,
   organizationId: string,
-): Promise<number | undefined> {
-  const [own, there] = [await readChain(from, organizationId), await readChain(to, organizationId)];
-  const { length, hash } = there ?? { length: 0, hash: Buffer.alloc(0) };
-  if (length === 0 || length < (own?.dropped ?? 0)) return length;
-  if (length === own?.dropped) return own.dropped_hash.equals(hash) ? length : undefined;
+): Promise<ChainEnd | undefined> {
+  const chain = {
+    text: 'select length, hash, dropped, dropped_hash from posthorn.audit_chains where organization_id = $1',
+    values: [organizationId],
+  };
+  const [there] = (await to.query<ChainEnd>(chain)).rows;
+  if (!there) return { length: 0, hash: Buffer.alloc(0), dropped: 0, dropped_hash: Buffer.alloc(0) };
+  const [own] = (await from.query<ChainEnd>(chain)).rows;
   const { rows } = await from.query<{ hash: Buffer }>({
     text: 'select hash from posthorn.audit_log where organization_id = $1 and position = $2',
-    values: [organizationId, length],
+    values: [organizationId, there.length],
   });
-  return rows[0]?.hash.equals(hash) ? length : undefined;
+  const hash = there.length === own?.dropped ? own.dropped_hash : rows[0]?.hash;
+  return there.length < (own?.dropped ?? 0) || hash?.equals(there.hash) ? there : undefined;
 }
 
-/** Copies the end of the audit chain, whose entries have been copied. */
-export async function copyChain(from: Queryable, to: Queryable, organizationId: string): Promise<void> {
-  const chain = await readChain(from, organizationId);
-  if (!chain) return;
-  await to.query({
+/** Corrects the copied end of a chain: the entries that were here before may have been dropped there since. */
+export async function keepChainStart(
+  client: Queryable,
+  organizationId: string,
+  { length, dropped, dropped_hash }: ChainEnd,
+): Promise<void> {
+  await client.query({
     text: `
-  insert into posthorn.audit_chains as c (organization_id, length, hash, last_at, dropped, dropped_hash)
-  values ($1, $2, $3, $4, $5, $6)
-  on conflict (organization_id) do update
-     set length = excluded.length, hash = excluded.hash, last_at = excluded.last_at,
-         -- The entries that were here before may have been dropped since.
-         dropped = case when c.length < excluded.dropped then excluded.dropped else c.dropped end,
-         dropped_hash = case when c.length < excluded.dropped then excluded.dropped_hash else c.dropped_hash end`,
-    values: [organizationId, chain.length, chain.hash, chain.last_at, chain.dropped, chain.dropped_hash],
+  update posthorn.audit_chains set dropped = $2, dropped_hash = $3
+   where organization_id = $1 and $4::bigint > 0 and dropped <= $4`,
+    values: [organizationId, dropped, dropped_hash, length],
   });
 }

@@ -3,58 +3,44 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from '../audit/audit.js';
 import { writeAudit } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
-import type { Database, Queryable, Transaction } from '../postgres/database.js';
+import type { Database, Queryable } from '../postgres/database.js';
 import { readClockMs } from '../postgres/transaction.js';
-import { addUpHours } from '../stats/delivery-count-store.js';
-import { readCountedUntil, recountEvents } from '../stats/event-count-store.js';
 import { verifyAgain } from '../webhooks/probe-store.js';
-import {
-  endGraces,
-  readSecretsOf,
-  replaceSecrets,
-  type Sealed,
-  type SealedSecrets,
-} from '../webhooks/secret-store.js';
+import { readSecretsOf, type Sealed } from '../webhooks/secret-store.js';
 import { releaseAll } from '../webhooks/webhook-store.js';
+import { type CopyOptions, copyOrganization } from './copy.js';
 import {
-  copyChain,
-  copyTable,
   countForeignRows,
   countMissing,
   countRows,
   deleteCopy,
-  deleteSignposts,
   makePartitionsFor,
-  readEntriesThere,
   readTables,
   sumOf,
   useCopySettings,
   withSnapshot,
 } from './copy-store.js';
 import { deliveriesReturn, transactionsEnd } from './drain-store.js';
-import { nextOfAbort, nextOfForget, nextOfMove, type Refusal, type Side, type Step } from './plan.js';
-import { changeState, deleteState, MoveRefused, readSide, readTimes } from './state-store.js';
+import { nextOfAbort, nextOfMove, type Refusal, type Side, type Step } from './plan.js';
+import {
+  accept,
+  changeState,
+  deleteState,
+  grouped,
+  MoveRefused,
+  readEndMs,
+  seconds,
+  sidesOf,
+} from './state-store.js';
 
-/** Encrypts the secrets of a webhook with the key of the other cell. */
-export type Reencrypt = (webhook: SealedSecrets) => Sealed;
-
-export interface MoveOptions {
-  organizationId: string;
-  from: Database;
-  to: Database;
+export interface MoveOptions extends CopyOptions {
   /** Who moves the organization. */
   origin: AuditOrigin;
-  /** Absent if both cells have the same keys. */
-  reencrypt?: Reencrypt | undefined;
   /** The longest stop that is accepted, by the estimate before it begins. */
   stopMsMax: number;
   /** Called before the organization stops. Throws to leave everything as it is. */
   onEstimate: (rows: number, stopMs: number) => Promise<void>;
   onStep: (step: Step) => void;
-  /** Called while rows are copied. */
-  onRows: (rows: number) => void;
-  /** Ends the move before the organization has left its old cell. */
-  signal?: AbortSignal;
   /** How long nodes of the old cell may serve reads because they have just looked up a token. */
   trustMs?: number;
 }
@@ -103,8 +89,8 @@ export class Move {
     try {
       for (let steps = 0; ; steps += 1) {
         const [from, to] = await this.#sides();
-        const step = await this.#accept(nextOfMove(from, to), from, to);
         this.#move = from.facts?.move;
+        const step = await this.#accept(nextOfMove(from, to));
         if (step === 'done' && (await this.#isDone(from, to)))
           return { from: from.name, to: to.name, copied: this.#copied, stoppedMs: this.#stoppedMs };
         if (step !== 'done') await this.#take(step, from, to, steps);
@@ -119,9 +105,11 @@ export class Move {
   async abort(): Promise<void> {
     for (let steps = 0; ; steps += 1) {
       const [from, to] = await this.#sides();
-      const step = await this.#accept(nextOfAbort(from, to), from, to);
+      const step = await this.#accept(nextOfAbort(from, to));
       if (step === 'done' && steps === 0)
-        throw await this.#refusal({ refused: 'nothing to abort' }, from, to);
+        throw new MoveRefused(
+          `${from.organizationId} is not moving from cell ${from.name} to cell ${to.name}, so there is nothing to abort.`,
+        );
       if (step === 'done') return;
       await this.#take(step, from, to, steps);
     }
@@ -131,13 +119,8 @@ export class Move {
     return sidesOf(this.#options);
   }
 
-  async #accept(next: Step | Refusal, from: Side, to: Side): Promise<Step> {
-    if (typeof next === 'string') return next;
-    throw await this.#refusal(next, from, to);
-  }
-
-  #refusal(refusal: Refusal, from: Side, to: Side): Promise<MoveRefused> {
-    return refusalOf(refusal, this.#options, from, to);
+  #accept(next: Step | Refusal): Promise<Step> {
+    return accept(next, this.#options.to, this.#options.organizationId);
   }
 
   async #take(step: Exclude<Step, 'done'>, from: Side, to: Side, steps: number): Promise<void> {
@@ -145,7 +128,6 @@ export class Move {
       throw new MoveRefused('Another process is working on this organization. Try again later.');
     if (['stop', 'drain', 'copy', 'leave'].includes(step)) this.#options.signal?.throwIfAborted();
     this.#options.onStep(step);
-    const database = this.#options;
     switch (step) {
       case 'stop':
         return this.#stop(from, to, randomUUID());
@@ -161,9 +143,6 @@ export class Move {
         return this.#activate(from, to);
       case 'reconcile':
         return this.#reconcile(from, to);
-      case 'renew':
-        await this.#change(database.from, from, { to: from.facts!.state, move: randomUUID() });
-        return;
       case 'discard':
         return this.#discard(to, from, from.facts?.move);
       case 'resume':
@@ -178,7 +157,7 @@ export class Move {
   async #stop(from: Side, to: Side, move: string): Promise<void> {
     const { organizationId, from: database, onEstimate, stopMsMax } = this.#options;
     await this.#refuseSkew();
-    await this.#refuseForeignKeys(database, to);
+    await this.#refuseForeignKeys(to);
     const counts = await withSnapshot(database, async (client) =>
       countRows(client, await readTables(client), organizationId),
     );
@@ -195,17 +174,25 @@ export class Move {
     await this.#change(database, from, { to: 'stopping', other: to, move });
   }
 
-  /**
-   * Waits until all transactions that began before the stop have ended and no attempt is in flight: twice, because until
-   * the organization is stopped, the service records its own events about the attempts in flight.
-   */
   async #drain(from: Side): Promise<void> {
-    const { organizationId, from: database } = this.#options;
-    for (const state of ['stopping', 'stopped'] as const) {
-      if (state === 'stopped' && !(await this.#change(database, from, { to: state }))) return;
-      await transactionsEnd(database, from.name, drainMsMax);
-      await deliveriesReturn(database, organizationId, drainMsMax);
-    }
+    await this.#settle(from);
+    await this.#change(this.#options.from, from, { to: 'stopped' });
+  }
+
+  /** Waits until all transactions that are open in the old cell have ended, and no attempt is in flight. */
+  async #settle({ name }: Side): Promise<void> {
+    const { organizationId, from } = this.#options;
+    await transactionsEnd(from, name, drainMsMax);
+    await deliveriesReturn(from, organizationId, drainMsMax);
+  }
+
+  async #copy(from: Side, to: Side): Promise<void> {
+    // Until the organization was stopped, the service could record its own events about the attempts in flight.
+    await this.#settle(from);
+    const startedMs = performance.now();
+    this.#copied.rows += await copyOrganization(this.#options, from, to);
+    this.#copied.ms += performance.now() - startedMs;
+    this.#copiedMove = from.facts!.move;
   }
 
   async #expect(from: Side, to: Side): Promise<void> {
@@ -215,74 +202,13 @@ export class Move {
     await transactionsEnd(database, to.name, drainMsMax);
   }
 
-  /** Copies everything in one transaction of the new cell, from one snapshot of the old one. */
-  async #copy(from: Side, to: Side): Promise<void> {
-    const { organizationId, from: source, to: target, onRows, signal } = this.#options;
-    const startedMs = performance.now();
-    let rows = 0;
-    await target.transaction(async (client) => {
-      // If another process has made this copy in the meantime, there is nothing left to do.
-      if (!(await this.#change(client, to, { to: 'arriving' }))) return;
-      await useCopySettings(client);
-      await withSnapshot(source, async (snapshot) => {
-        const entriesThere = await readEntriesThere(snapshot, client, organizationId);
-        if (entriesThere === undefined || (await countForeignRows(client, organizationId)) > 0)
-          throw await this.#refusal({ refused: 'foreign' }, from, to);
-        await deleteSignposts(client, organizationId);
-        const tables = await readTables(snapshot);
-        for (const table of tables.filter(({ name }) => name !== 'audit_chains')) {
-          rows += await copyTable(snapshot, client, table, organizationId, entriesThere, () => {
-            signal?.throwIfAborted();
-            onRows(rows);
-          });
-          onRows(rows);
-        }
-        await copyChain(snapshot, client, organizationId);
-        await this.#compare(snapshot, client, entriesThere);
-        await recountEvents(client, organizationId, await readCountedUntil(snapshot));
-        await addUpHours(client, organizationId);
-        await this.#encrypt(client, to);
-      });
-      this.#copiedMove = from.facts!.move;
-    }, true);
-    this.#copied.rows += rows;
-    this.#copied.ms += performance.now() - startedMs;
-  }
-
-  /** Throws unless both cells have the same number of rows in every table, partition by partition. */
-  async #compare(snapshot: Queryable, client: Queryable, entriesThere: number): Promise<void> {
-    const { organizationId } = this.#options;
-    const tables = await readTables(snapshot);
-    const own = await countRows(snapshot, tables, organizationId, entriesThere);
-    const there = await countRows(client, tables, organizationId, entriesThere);
-    for (const name of new Set([...own.keys(), ...there.keys()]))
-      if (own.get(name) !== there.get(name))
-        throw new MoveRefused(
-          `The copy of ${organizationId} has ${there.get(name) ?? 0} instead of ${own.get(name) ?? 0} rows in ${name}. Nothing was copied.`,
-        );
-  }
-
-  /** Encrypts the copied secrets for the nodes of the new cell. */
-  async #encrypt(client: Transaction, to: Side): Promise<void> {
-    const { organizationId, reencrypt } = this.#options;
-    await endGraces(client, organizationId);
-    if (reencrypt)
-      for (const webhook of await readSecretsOf(client, organizationId))
-        await replaceSecrets(client, webhook, reencrypt(webhook));
-    await this.#refuseForeignKeys(client, to, (sealed) => sealed);
-  }
-
   /** Refuses a move after which the nodes of the new cell could not decrypt the secrets, and so deliver nothing. */
-  async #refuseForeignKeys(
-    client: Queryable,
-    { name }: Side,
-    reencrypt: Reencrypt = this.#options.reencrypt ?? ((sealed) => sealed),
-  ): Promise<void> {
-    const { organizationId, to } = this.#options;
+  async #refuseForeignKeys({ name }: Side): Promise<void> {
+    const { organizationId, from, to, reencrypt = (sealed: Sealed) => sealed } = this.#options;
     const { keys } = (await readCell(to))!;
     const isKnown = (sealed: Buffer | null) =>
       sealed === null || keys.some((start) => sealed.subarray(0, start.length).equals(start));
-    const secrets = (await readSecretsOf(client, organizationId)).map(reencrypt);
+    const secrets = (await readSecretsOf(from, organizationId)).map(reencrypt);
     if (
       keys.length === 0 ||
       secrets.every((one) => [one.secret, one.previous_secret, one.headers].every(isKnown))
@@ -304,7 +230,10 @@ export class Move {
 
   async #activate(from: Side, to: Side): Promise<void> {
     const { organizationId, from: source, to: target, origin } = this.#options;
-    await this.#waitUntilLater(source, target);
+    // New events must be later than all copied ones, and than those that the old cell shows.
+    const endMs = Math.max(await readEndMs(source, organizationId), await readEndMs(target, organizationId));
+    for (let aheadMs = -1; aheadMs <= 0; aheadMs = (await readClockMs(target)) - endMs)
+      await delay(1 - aheadMs);
     await target.transaction(async (client) => {
       if (!(await this.#change(client, to, { to: 'here' }))) return;
       await verifyAgain(client, organizationId);
@@ -321,22 +250,6 @@ export class Move {
       ]);
     }, true);
     if (this.#stoppedAtMs !== undefined) this.#stoppedMs = performance.now() - this.#stoppedAtMs;
-  }
-
-  /** Waits until new events in the new cell are later than all copied ones, and than those that the old cell shows. */
-  async #waitUntilLater(source: Database, target: Database): Promise<void> {
-    const { organizationId } = this.#options;
-    const { rows } = await target.query<{ at: Date | null }>({
-      text: 'select max(created_at) as at from posthorn.events where organization_id = $1',
-      values: [organizationId],
-    });
-    const { stoppedAt } = await readTimes(source, organizationId);
-    const untilMs = Math.max(rows[0]?.at?.getTime() ?? 0, stoppedAt.getTime());
-    for (;;) {
-      const aheadMs = (await readClockMs(target)) - untilMs;
-      if (aheadMs > 0) return;
-      await delay(1 - aheadMs);
-    }
   }
 
   /**
@@ -419,106 +332,3 @@ export class Move {
     );
   }
 }
-
-export interface ForgetOptions {
-  organizationId: string;
-  from: Database;
-  to: Database;
-  /** How old the move must be. */
-  ageMsMin: number;
-  /** How long events can be read. Older ones may be gone in the new cell. */
-  retentionMs: number;
-}
-
-/** Deletes the old copy of an organization, if the new cell has everything that was moved. */
-export async function forgetOrganization(options: ForgetOptions): Promise<void> {
-  const { organizationId, from: database, to: target, ageMsMin, retentionMs } = options;
-  const [from, to] = await sidesOf(options);
-  const next = nextOfForget(from, to);
-  if (next === 'done') return;
-  if (typeof next !== 'string') throw await refusalOf(next, options, from, to);
-  const { sinceMs } = await readTimes(database, organizationId);
-  if (sinceMs < ageMsMin) {
-    const hours = Math.ceil((ageMsMin - sinceMs) / 3_600_000);
-    throw new MoveRefused(
-      `${organizationId} left this cell less than 3 days ago. Try again in ${hours} hours, or add --now to delete the old copy now.`,
-    );
-  }
-  const missing = await countMissing(
-    database,
-    target,
-    organizationId,
-    `${retentionMs} milliseconds`,
-    '12 months',
-  );
-  if (missing > 0)
-    throw new MoveRefused(
-      `The cell ${to.name} lacks ${missing} events and audit log entries of ${organizationId} that the old copy has. Nothing was deleted. See "Restored cells" in docs/operate.md.`,
-    );
-  await database.transaction(async (client) => {
-    if (!(await changeState(client, organizationId, from, { to: 'forgotten' })))
-      throw new MoveRefused(`The state of ${organizationId} has changed. Run the command again.`);
-    await useCopySettings(client);
-    await deleteCopy(client, organizationId);
-    // The new cell may have failed over in the meantime.
-    const now = await readSide(target, organizationId, '');
-    if (now.id !== to.id || nextOfForget(from, now) !== 'delete')
-      throw new MoveRefused(`The cell ${to.name} no longer has ${organizationId}. Nothing was deleted.`);
-  }, true);
-}
-
-/** Reads what both cells show. They must be different ones. */
-async function sidesOf({
-  organizationId,
-  from,
-  to,
-}: Pick<MoveOptions, 'organizationId' | 'from' | 'to'>): Promise<[Side, Side]> {
-  const sides = await Promise.all([
-    readSide(from, organizationId, 'of this cell (DATABASE_URL)'),
-    readSide(to, organizationId, 'of the other cell (--to)'),
-  ]);
-  if (sides[0].id === sides[1].id || sides[0].name === sides[1].name)
-    throw new MoveRefused(
-      `Both databases belong to the cell ${sides[0].name}. Each cell needs its own POSTHORN_CELL.`,
-    );
-  return sides;
-}
-
-async function refusalOf(
-  refusal: Refusal,
-  { organizationId, to: target }: Pick<MoveOptions, 'organizationId' | 'to'>,
-  from: Side,
-  to: Side,
-): Promise<MoveRefused> {
-  switch (refusal.refused) {
-    case 'no data':
-      return new MoveRefused(`The cell ${from.name} has no data for ${organizationId}.`);
-    case 'foreign': {
-      const rows = sumOf(await countRows(target, await readTables(target), organizationId));
-      return new MoveRefused(
-        `The cell ${to.name} already has ${grouped(rows)} rows of an organization with the ID ${organizationId}, which did not come from the cell ${from.name}. Nothing was deleted. See "Restored cells" in docs/operate.md.`,
-      );
-    }
-    case 'kept':
-      return new MoveRefused(
-        `The cell ${to.name} keeps an old copy of ${organizationId}. Delete it first: run posthorn organization forget ${organizationId} there.`,
-      );
-    case 'active there':
-      return new MoveRefused(
-        `${organizationId} already works in the cell ${to.name}. Run the command again without --abort to complete the move.`,
-      );
-    case 'nothing to abort':
-      return new MoveRefused(
-        `${organizationId} is not moving from cell ${from.name} to cell ${to.name}, so there is nothing to abort.`,
-      );
-    case 'in':
-      return new MoveRefused(`${organizationId} is in cell ${refusal.cell}.`);
-    case 'moving':
-      return new MoveRefused(
-        `${organizationId} is already moving, to or from another database of the cell ${refusal.cell} or that cell itself.`,
-      );
-  }
-}
-
-export const seconds = (ms: number) => (ms / 1_000).toFixed(1);
-export const grouped = (count: number) => count.toLocaleString('en');

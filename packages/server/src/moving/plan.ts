@@ -15,6 +15,7 @@ export interface Facts extends Relocation {
 export interface Side {
   id: string;
   name: string;
+  organizationId: string;
   /** Undefined if the organization has never moved to or from this cell. */
   facts: Facts | undefined;
   /** Whether the cell has any rows of the organization. */
@@ -30,7 +31,6 @@ export interface Side {
  * leave:     the old cell marks the organization as moved
  * activate:  the new cell takes over
  * reconcile: what the new cell has is not from this stop: discards it or continues with it, whichever loses nothing
- * renew:     the move was aborted, but the abort was interrupted: begins another one
  * discard:   the new cell can no longer take over, and deletes its copy
  * resume:    the old cell serves the organization again
  * done:      nothing is left to do
@@ -43,15 +43,15 @@ export type Step =
   | 'leave'
   | 'activate'
   | 'reconcile'
-  | 'renew'
   | 'discard'
   | 'resume'
   | 'done';
 
-/** Why there is no step. `foreign`: the new cell has rows of the organization that no move has brought there. */
-export type Refusal =
-  | { refused: 'no data' | 'foreign' | 'kept' | 'active there' | 'nothing to abort' }
-  | { refused: 'in' | 'moving'; cell: string };
+/** Why there is no step. With `isForeign`, the rows in the new cell are in the way. */
+export interface Refusal {
+  refused: string;
+  isForeign?: boolean;
+}
 
 const isLive = ({ facts }: Side) => facts === undefined || facts.state === 'here';
 const livesWithRows = (side: Side) => isLive(side) && side.hasRows;
@@ -69,11 +69,11 @@ function refusalThere(from: Side, to: Side): Refusal | undefined {
   const { facts } = to;
   if (!facts || facts.state === 'here') return undefined;
   const isFromHere = facts.cell_id === from.id;
-  if (facts.state === 'stopping' || facts.state === 'stopped') return { refused: 'moving', cell: facts.cell };
+  if (facts.state === 'stopping' || facts.state === 'stopped') return isMoving(to, facts.cell);
   if (facts.state === 'expected' || facts.state === 'arriving')
-    return isFromHere ? undefined : { refused: 'moving', cell: facts.cell };
+    return isFromHere ? undefined : isMoving(to, facts.cell);
   const hasMovedOn = !isFromHere && from.facts !== undefined && arrivedBy(to, from.facts.move);
-  return hasMovedOn ? { refused: 'in', cell: facts.cell } : undefined;
+  return hasMovedOn ? isIn(to, facts.cell) : undefined;
 }
 
 /** Returns the next step of a move from one cell to another, from what both show now. */
@@ -81,33 +81,36 @@ export function nextOfMove(from: Side, to: Side): Step | Refusal {
   const refusal = refusalThere(from, to);
   if (refusal) return refusal;
   const there = to.facts?.state ?? 'here';
-  if (there === 'moved') return { refused: 'kept' };
+  if (there === 'moved')
+    return {
+      refused: `The cell ${to.name} keeps an old copy of ${from.organizationId}. Delete it first: run posthorn organization forget ${from.organizationId} there.`,
+    };
   const takenOver = hasTakenOver(from, to);
   if (isLive(from)) {
-    if (!from.hasRows) return { refused: 'no data' };
+    if (!from.hasRows) return noData(from);
     // The old cell has been restored from a backup, or the copy is from an earlier move.
     if (there === 'arriving' || takenOver) return 'reconcile';
-    return livesWithRows(to) ? { refused: 'foreign' } : 'stop';
+    return livesWithRows(to) ? foreign(from, to) : 'stop';
   }
   const { state, move } = from.facts!;
-  const refusalHere = refusalOf(from, to);
-  if (refusalHere) return refusalHere;
+  const refusedHere = refusalHere(from, to);
+  if (refusedHere) return refusedHere;
   if (state === 'stopping') return 'drain';
   if (takenOver) return arrivedBy(to, move) ? (state === 'moved' ? 'done' : 'leave') : 'reconcile';
-  if (there === 'here') return to.hasRows ? { refused: 'foreign' } : 'expect';
+  if (there === 'here') return to.hasRows ? foreign(from, to) : 'expect';
   const isOfThisStop = to.facts!.move === move;
-  if (there === 'forgotten') return isOfThisStop ? 'renew' : 'expect';
+  // An abort was interrupted.
+  if (there === 'forgotten') return isOfThisStop ? 'resume' : 'expect';
   if (there === 'expected') return isOfThisStop ? 'copy' : 'expect';
   if (!isOfThisStop) return 'reconcile';
   return state === 'moved' ? 'activate' : 'leave';
 }
 
 /** Returns what the old cell's state refuses, if the organization does not live there. */
-function refusalOf({ facts }: Side, to: Side): Refusal | undefined {
-  const { state, cell, cell_id } = facts!;
-  if (state === 'forgotten') return { refused: 'in', cell };
-  if (cell_id !== to.id) return { refused: state === 'moved' ? 'in' : 'moving', cell };
-  return state === 'expected' || state === 'arriving' ? { refused: 'moving', cell } : undefined;
+function refusalHere(from: Side, to: Side): Refusal | undefined {
+  const { state, cell, cell_id } = from.facts!;
+  if (state === 'forgotten' || (state === 'moved' && cell_id !== to.id)) return isIn(from, cell);
+  return cell_id !== to.id || state === 'expected' || state === 'arriving' ? isMoving(from, cell) : undefined;
 }
 
 /** Returns the next step to abort a move, from what both cells show now. */
@@ -115,29 +118,50 @@ export function nextOfAbort(from: Side, to: Side): Step | Refusal {
   const there = to.facts?.state ?? 'here';
   const isComing = (there === 'expected' || there === 'arriving') && to.facts!.cell_id === from.id;
   if (isLive(from)) {
-    if (isComing) return from.hasRows ? 'discard' : { refused: 'no data' };
-    return hasTakenOver(from, to) ? { refused: 'active there' } : 'done';
+    if (isComing) return from.hasRows ? 'discard' : noData(from);
+    return hasTakenOver(from, to)
+      ? {
+          refused: `${from.organizationId} already works in the cell ${to.name}. Run the command again without --abort to complete the move.`,
+        }
+      : 'done';
   }
   const { state, move } = from.facts!;
-  const refusalHere = refusalOf(from, to);
-  if (refusalHere) return refusalHere;
-  if (hasTakenOver(from, to)) return { refused: 'active there' };
+  const refusedHere = refusalHere(from, to);
+  if (refusedHere) return refusedHere;
+  if (hasTakenOver(from, to))
+    return {
+      refused: `${from.organizationId} already works in the cell ${to.name}. Run the command again without --abort to complete the move.`,
+    };
   const refusal = refusalThere(from, to);
   if (refusal) return refusal;
   // Until the old cell shows the organization as moved, the new one cannot take it over.
   if (state !== 'moved') return 'resume';
-  if (there === 'here' && to.hasRows) return { refused: 'foreign' };
+  if (there === 'here' && to.hasRows) return foreign(from, to);
   const isFenced = (there === 'forgotten' || there === 'moved') && to.facts!.move === move;
   return isFenced ? 'resume' : 'discard';
 }
 
 /** Returns whether the old cell `from` may delete its copy, now that the organization should live in the cell `to`. */
 export function nextOfForget(from: Side, to: Side): 'delete' | 'done' | Refusal {
-  const state = from.facts?.state ?? 'here';
+  const { state = 'here', cell = '' } = from.facts ?? {};
   if (state === 'forgotten') return 'done';
-  if (state !== 'moved')
-    return isLive(from)
-      ? { refused: from.hasRows ? 'in' : 'no data', cell: from.name }
-      : { refused: 'moving', cell: from.facts!.cell };
-  return livesWithRows(to) ? 'delete' : { refused: 'in', cell: from.facts!.cell };
+  if (isLive(from)) return from.hasRows ? isIn(from, from.name) : noData(from);
+  if (state !== 'moved') return isMoving(from, cell);
+  return livesWithRows(to)
+    ? 'delete'
+    : { refused: `${from.organizationId} does not work in the cell ${to.name}. Nothing was deleted.` };
 }
+
+const noData = ({ name, organizationId }: Side): Refusal => ({
+  refused: `The cell ${name} has no data for ${organizationId}.`,
+});
+const isIn = ({ organizationId }: Side, cell: string): Refusal => ({
+  refused: `${organizationId} is in cell ${cell}.`,
+});
+const isMoving = ({ organizationId }: Side, cell: string): Refusal => ({
+  refused: `${organizationId} is moving to or from a database of the cell ${cell}.`,
+});
+export const foreign = (from: Side, to: Side): Refusal => ({
+  refused: `The cell ${to.name} has an organization with the ID ${from.organizationId} that did not come from the cell ${from.name}`,
+  isForeign: true,
+});

@@ -1,8 +1,8 @@
 import type { Relocation } from '../cells/relocation.js';
 import { readCell } from '../cells/relocation-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
-import { readTables } from './copy-store.js';
-import type { Facts, Side } from './plan.js';
+import { countRows, readTables, sumOf } from './copy-store.js';
+import type { Facts, Refusal, Side } from './plan.js';
 
 /** Reports why an organization cannot be moved. Nothing was deleted. */
 export class MoveRefused extends Error {
@@ -27,7 +27,13 @@ export async function readSide(database: Database, organizationId: string, which
     values: [organizationId],
   });
   const { found: hasRows, ...facts } = rows[0]!;
-  return { id: cell.id, name: cell.name, facts: facts.state === null ? undefined : facts, hasRows };
+  return {
+    id: cell.id,
+    name: cell.name,
+    organizationId,
+    facts: facts.state === null ? undefined : facts,
+    hasRows,
+  };
 }
 
 type State = Relocation['state'];
@@ -79,18 +85,71 @@ export async function deleteState(client: Queryable, organizationId: string, { f
   });
 }
 
-/** Returns when the old cell stopped the organization, and how long ago its state changed, by its own clock. */
-export async function readTimes(
-  database: Queryable,
-  organizationId: string,
-): Promise<{ stoppedAt: Date; sinceMs: number }> {
-  const { rows } = await database.query<{ stopped_at: Date; since_ms: number }>({
+/** Returns how long ago the state of an organization changed, by the clock of its database. */
+export async function readAgeMs(database: Queryable, organizationId: string): Promise<number> {
+  const { rows } = await database.query<{ age_ms: number }>({
     text: `
-  select coalesce(stopped_at, since) as stopped_at,
-         (extract(epoch from clock_timestamp() - since) * 1000)::float8 as since_ms
+  select (extract(epoch from clock_timestamp() - since) * 1000)::float8 as age_ms
     from posthorn.relocations
    where organization_id = $1`,
     values: [organizationId],
   });
-  return { stoppedAt: rows[0]!.stopped_at, sinceMs: rows[0]!.since_ms };
+  return rows[0]!.age_ms;
 }
+
+/** Returns the time after which new events of the organization must be: the stop, and the last event before it. */
+export async function readEndMs(database: Queryable, organizationId: string): Promise<number> {
+  const { rows } = await database.query<{ at: Date | null }>({
+    text: `
+  select greatest((select stopped_at from posthorn.relocations where organization_id = $1),
+                  (select max(created_at) from posthorn.events where organization_id = $1)) as at`,
+    values: [organizationId],
+  });
+  return rows[0]!.at?.getTime() ?? 0;
+}
+
+/** Reads what both cells show. They must be different ones. */
+export async function sidesOf({
+  organizationId,
+  from,
+  to,
+}: {
+  organizationId: string;
+  from: Database;
+  to: Database;
+}): Promise<[Side, Side]> {
+  const sides = await Promise.all([
+    readSide(from, organizationId, 'of this cell (DATABASE_URL)'),
+    readSide(to, organizationId, 'of the other cell (--to)'),
+  ]);
+  if (sides[0].id === sides[1].id || sides[0].name === sides[1].name)
+    throw new MoveRefused(
+      `Both databases belong to the cell ${sides[0].name}. Each cell needs its own POSTHORN_CELL.`,
+    );
+  return sides;
+}
+
+/** Returns the next step, or throws why there is none. */
+export async function accept<S extends string>(
+  next: S | Refusal,
+  to: Database,
+  organizationId: string,
+): Promise<S> {
+  if (typeof next === 'string') return next;
+  throw await refusalOf(next, to, organizationId);
+}
+
+export async function refusalOf(
+  { refused, isForeign }: Refusal,
+  to: Database,
+  organizationId: string,
+): Promise<MoveRefused> {
+  if (!isForeign) return new MoveRefused(refused);
+  const rows = sumOf(await countRows(to, await readTables(to), organizationId));
+  return new MoveRefused(
+    `${refused}: ${grouped(rows)} rows. Nothing was deleted. See "Restored cells" in docs/operate.md.`,
+  );
+}
+
+export const seconds = (ms: number) => (ms / 1_000).toFixed(1);
+export const grouped = (count: number) => count.toLocaleString('en');
