@@ -176,7 +176,6 @@ class Progress {
   readonly #terminal: Terminal;
   readonly #isQuiet: boolean;
   #beganMs = 0;
-  #rows = 0;
 
   constructor(terminal: Terminal, isQuiet: boolean) {
     this.#terminal = terminal;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from '../audit/audit.js';
 import { writeAudit } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
-import type { Database, Queryable } from '../postgres/database.js';
+import type { Queryable } from '../postgres/database.js';
 import { readClockMs } from '../postgres/transaction.js';
 import { verifyAgain } from '../webhooks/probe-store.js';
 import { readSecretsOf, type Sealed } from '../webhooks/secret-store.js';
