@@ -1,4 +1,4 @@
-import { CommandFailure, json, requireConfirmation, type Terminal, UsageError } from 'posthorn';
+import { CommandFailure, json, requireConfirmation, UsageError } from 'posthorn';
 import { operatorOrigin } from '../audit/audit-store.js';
 import type { Reencrypt } from '../moving/copy.js';
 import { forgetOrganization } from '../moving/forget.js';
@@ -137,20 +137,30 @@ async function moveOf(context: OperatorContext, from: Database, to: Database): P
   const interrupt = () =>
     interrupted.abort(new CommandFailure('Interrupted. Run the command again to continue.'));
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
-  const progress = new Progress(terminal, options.json !== undefined);
+  let [copied, beganMs] = [0, 0];
+  const show = (text: string) => {
+    if (!options.json) terminal.line(text);
+  };
   return new Move({
     ...{ organizationId, from, to, origin: operatorOrigin(), signal: interrupted.signal },
     reencrypt: await reencryption(config, env),
     stopMsMax: maxStopOf(options['max-stop'] ?? '60s'),
     onEstimate: async (rows, stopMs) => {
-      progress.estimate(
+      show(
         `${organizationId} has ${grouped(rows)} rows. Writes will be rejected for about ${seconds(stopMs)} seconds.`,
       );
       if (context.input.isTTY && terminal.isInteractive)
         await requireConfirmation(context, `Move ${organizationId} now?`);
     },
-    onStep: (step) => progress.step(step),
-    onRows: (rows) => progress.copied(rows),
+    onStep: (step) => {
+      [copied, beganMs] = [0, performance.now()];
+      if (steps[step] !== undefined) show(steps[step]);
+    },
+    onRows: (rows) => {
+      copied += rows;
+      const rate = Math.round((copied * 1_000) / Math.max(1, performance.now() - beganMs));
+      terminal.status(terminal.paint('dim', `copied ${grouped(copied)} rows, ${grouped(rate)} rows/s`));
+    },
   });
 }
 
@@ -170,36 +180,6 @@ const steps: Partial<Record<Step, string>> = {
   discard: 'Deleting the copy in the new cell…',
   resume: 'Resuming in the old cell…',
 };
-
-/** Shows what the move is doing: one line per step, and how many rows have been copied at what rate. */
-class Progress {
-  readonly #terminal: Terminal;
-  readonly #isQuiet: boolean;
-  #beganMs = 0;
-
-  constructor(terminal: Terminal, isQuiet: boolean) {
-    this.#terminal = terminal;
-    this.#isQuiet = isQuiet;
-  }
-
-  estimate(text: string): void {
-    if (!this.#isQuiet) this.#terminal.line(text);
-  }
-
-  step(step: Step): void {
-    this.#beganMs = performance.now();
-    this.#rows = 0;
-    const text = steps[step];
-    if (text !== undefined && !this.#isQuiet) this.#terminal.line(text);
-  }
-
-  copied(rows: number): void {
-    const rate = Math.round((rows * 1_000) / Math.max(1, performance.now() - this.#beganMs));
-    this.#terminal.status(
-      this.#terminal.paint('dim', `copied ${grouped(rows)} rows, ${grouped(rate)} rows/s`),
-    );
-  }
-}
 
 /** Returns the function that encrypts secrets for the other cell. */
 async function reencryption(config: Config, env: OperatorContext['env']): Promise<Reencrypt | undefined> {
