@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Posthorn, Producer } from '../../../client/src/index.js';
 import { operatorOrigin } from '../../src/audit/audit-store.js';
 import { verifyChain } from '../../src/audit/chain-store.js';
-import { readRelocation, writeCell } from '../../src/cells/relocation-store.js';
+import { readCell, readRelocation, writeCell } from '../../src/cells/relocation-store.js';
 import type { Reencrypt } from '../../src/moving/copy.js';
 import { forgetOrganization } from '../../src/moving/forget.js';
 import { Move, type MoveOptions } from '../../src/moving/move.js';
@@ -25,6 +25,7 @@ import { hasNginx, startNginx } from '../support/nginx.js';
 import { Posthorn as Command, serve } from '../support/process.js';
 import { Held, hangs, startReceiver } from '../support/receiver.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { snippet } from '../support/snippets.js';
 import { eventually, newTenant, Tenant } from '../support/tenant.js';
 
 const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') };
@@ -604,6 +605,15 @@ describe('a cell that fails over or is restored', () => {
         /did not come from the cell east: 1 rows\. .* See "Restored cells" in docs\/operate\.md\./,
       );
     expect(await rowsIn(west, tenant.organization)).toMatchObject({ events: 1 });
+    // As the guide says.
+    const sql = snippet('docs/operate.md', 'sql', 'disable trigger audit_log_stays');
+    await west.database.query({ text: sql.replaceAll('ORG-acme', tenant.organization) });
+    await move(tenant);
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+    const { rows } = await west.database.query({
+      text: "select from pg_trigger where tgname = 'audit_log_stays' and tgenabled = 'D'",
+    });
+    expect(rows).toEqual([]);
   });
 
   it('and has the organization as before the move: running the move again marks it as moved', async () => {
@@ -629,6 +639,14 @@ describe('a cell that fails over or is restored', () => {
     await tenant.record();
     await expect(move(tenant)).rejects.toThrow('The cell east has 1 events and audit log entries');
     await expect(abort(tenant)).rejects.toThrow('already works in the cell west');
+    // As the guide says.
+    const sql = snippet('docs/operate.md', 'sql', "'moved', 'west'");
+    const id = (await readCell(west.database))!.id;
+    await east.database.query({
+      text: sql.replace('ORG-acme', tenant.organization).replace('00000000-0000-0000-0000-000000000000', id),
+    });
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
+    await expect(forget(tenant)).rejects.toThrow('lacks 1 events');
   });
 
   it('in the middle of the move, so that only the copy has the latest events: running the move again continues with it', async () => {
