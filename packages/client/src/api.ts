@@ -288,7 +288,7 @@ export interface ReplayRequest {
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** Send only events whose latest delivery to this webhook failed, or that have no delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no second delivery is created. */
+  /** Send only events whose latest delivery to this webhook failed, or that have no delivery to it. If the latest delivery is waiting for a retry, an extra attempt of it is made now, and no second delivery is created. */
   only_failed?: boolean;
 }
 

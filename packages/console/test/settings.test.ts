@@ -13,7 +13,7 @@ describe('the list of the deliveries that failed since some time', () => {
     const outcome = { kind: 'response', httpStatus: 503, retryAfterMs: Number.MAX_SAFE_INTEGER } as Outcome;
     const longestMs = waitsMs.map((_, index) => {
       const verdict = judge(outcome, index + 1, waitsMs, 1);
-      return verdict.kind === 'retry' ? verdict.waitMs : Number.NaN;
+      return verdict.kind === 'retry' ? verdict.waitMs! : Number.NaN;
     });
     const failedMs = Date.parse('2026-03-01T00:00:00Z');
     const settings = { retry_waits_ms: waitsMs } as Settings;

@@ -69,7 +69,9 @@ create table posthorn.deliveries (
   evidence jsonb,
   earlier_attempts jsonb,
   bytes integer,
-  constraint deliveries_attempts_check CHECK (((attempts >= 0) AND (attempts <= 20))),
+  resume_at timestamp(3) with time zone,
+  extra_attempts smallint not null default 0,
+  constraint deliveries_attempts_check CHECK (((attempts >= 0) AND (attempts <= 120))) NOT VALID,
   constraint deliveries_pkey PRIMARY KEY (organization_id, webhook_id, created_at, id),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'success'::text, 'failed'::text, 'cancelled'::text])))
 ) partition by RANGE (created_at);
@@ -329,7 +331,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.audit_hash(previous bytea, entry posthorn.audit_log) returns bytea
 -- posthorn.base32(n bigint) returns text
 -- posthorn.check_resource() returns trigger
--- posthorn.claim(node integer, rooms jsonb, room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, due_at timestamp with time zone, head text, first integer, more text[], next_ms double precision)
+-- posthorn.claim(node integer, rooms jsonb, room_each integer, room_total integer, webhooks_max integer, bytes_max bigint, retry_share double precision) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, due_at timestamp with time zone, head text, first integer, scheduled integer, more text[], next_ms double precision)
 -- posthorn.count_ended(organization text, webhook text, ended integer) returns void
 -- posthorn.earlier_attempts(delivery posthorn.deliveries) returns jsonb
 -- posthorn.ensure_partition(parent text, day date) returns void

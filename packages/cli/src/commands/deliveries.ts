@@ -149,7 +149,7 @@ async function laterThan(delivery: Delivery, { posthorn }: Connection): Promise<
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
   summary:
-    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now, which uses up one of its scheduled attempts.',
+    'Deliver an event again, and wait for the result. A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.',
   argument,
   options: {
     'no-wait': { description: 'Do not wait for the attempt.' },
@@ -190,9 +190,7 @@ export const deliveriesRedeliver: Command = {
   },
 };
 
-/**
- * Returns when the next attempt follows. A delivery that was still waiting has used up one of its scheduled attempts.
- */
+/** Returns when the next attempt follows. */
 function nextAttempt(delivery: Delivery): string {
   const { next_attempt_at: next, webhook_id } = delivery;
   if (isHeld(delivery))

@@ -34,7 +34,7 @@ export const deliveriesReplay: Command = {
     'only-failed': {
       description:
         'Only events whose latest delivery failed, or that have no delivery. A delivery that is waiting for a retry ' +
-        'is attempted now, which uses up one of its scheduled attempts.',
+        'is attempted now, in addition to its scheduled attempts.',
     },
     'no-wait': { description: 'Start the replay without waiting for it to finish.' },
     json,

@@ -1,19 +1,20 @@
 -- Leases waiting deliveries to a node, which says how much room it has: `rooms` for webhooks by their ID, `room_each`
 -- for any other, `room_total` for all webhooks, and `bytes_max` for all payloads (a single payload may be larger).
 -- Organizations take turns in random order; within each, the webhooks that have waited longest go first. Retries get at
--- most half of a webhook's room, so that they and new deliveries do not block each other.
+-- most `retry_share` of a webhook's room, so that they and new deliveries do not block each other.
 --
 -- Returns the leased deliveries: with `head` and `first` if they are from the backlog, otherwise with the `due_at` of
--- their row. The last row has the webhooks that still have `more` waiting, except those without room, and the
+-- their row. `scheduled` says which attempt of the schedule follows, or is null if it is an extra one. The last row has the webhooks that still have `more` waiting, except those without room, and the
 -- milliseconds until the next retry is due.
 create or replace function posthorn.claim(
-  node int, rooms jsonb, room_each int, room_total int, webhooks_max int, bytes_max bigint
+  node int, rooms jsonb, room_each int, room_total int, webhooks_max int, bytes_max bigint,
+  retry_share float8
 )
 returns table (
   organization_id text, webhook_id text, created_at timestamptz, delivery_id text, attempts smallint,
   event_id text, type text, event_created_at timestamptz, workspace_id text,
   actor_type text, actor_id text, subject_type text, subject_id text, payload json,
-  due_at timestamptz, head text, first int, more text[], next_ms float8
+  due_at timestamptz, head text, first int, scheduled int, more text[], next_ms float8
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -89,7 +90,7 @@ begin
               where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id
                 and d.status = 'pending' and d.leased_by is null and d.due_at <= now_at
               order by d.due_at
-              limit greatest(1, t.room / 2)
+              limit greatest(1, floor(t.room * retry_share)::int)
                 for update skip locked) d
     ), due_counts as materialized (
       select d.n, count(*) as due from due d group by d.n
@@ -169,14 +170,15 @@ begin
     )
     select d.organization_id, d.webhook_id, d.created_at::timestamptz, d.id, d.attempts, d.event_id, d.event_type,
            d.event_created_at::timestamptz, e.workspace_id, e.actor_type, e.actor_id, e.subject_type, e.subject_id,
-           e.payload, d.due_at::timestamptz, null, null::int, null::text[], null::float8
+           e.payload, d.due_at::timestamptz, null, null::int,
+           case when d.resume_at is null then d.attempts - d.extra_attempts + 1 end, null::text[], null::float8
       from unnest(leased_rows) d
       left join posthorn.events e
         on e.organization_id = d.organization_id and e.created_at = d.event_created_at and e.id = d.event_id
      union all
     select c.organization_id, c.webhook_id, c.created_at::timestamptz, c.id, 0::smallint, c.event_id, e.type,
            c.created_at::timestamptz, e.workspace_id, e.actor_type, e.actor_id, e.subject_type, e.subject_id,
-           e.payload, null::timestamptz, c.head, c.first, null, null
+           e.payload, null::timestamptz, c.head, c.first, 1, null, null
       from contents c
       left join posthorn.events e
         on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id;
@@ -192,7 +194,7 @@ begin
 
   return query
   select null, null, null::timestamptz, null, null::smallint, null, null, null::timestamptz, null, null, null, null,
-         null, null::json, null::timestamptz, null, null::int, further,
+         null, null::json, null::timestamptz, null, null::int, null::int, further,
          (select (extract(epoch from d.due_at - clock_timestamp()) * 1000)::float8
             from posthorn.deliveries d
            where d.status = 'pending' and d.leased_by is null and d.due_at > now_at

@@ -1,7 +1,8 @@
 -- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
 -- one; an existing row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
 -- after `waits_ms`, measured by the database's clock, which claims also use. If `attempted_ms` is null, no attempt was
--- made, and the number in `tries` has not changed. The `done_*` parameters list the hand-offs and backlog rows that
+-- made, and the number in `tries` has not changed. A delivery that stays pending after an extra attempt has no wait: it
+-- resumes its schedule at `resume_at`. The `done_*` parameters list the hand-offs and backlog rows that
 -- are finished. The remaining parameters report the health of the webhooks (see HealthReport). Failures are given by
 -- their age, not by their time: a webhook must not be disabled because the clock of a node is wrong.
 --
@@ -86,10 +87,13 @@ begin
       update posthorn.deliveries d
          set status = o.status,
              -- Without an attempt, it always changes: see below.
-             due_at = case when o.made then coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', d.due_at)
+             due_at = case when o.made then coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond',
+                                                       d.resume_at, d.due_at)
                            else greatest(clock_timestamp() + o.wait_ms * interval '1 millisecond',
                                          d.due_at + interval '1 millisecond') end,
              leased_by = null,
+             resume_at = case when not o.made then d.resume_at end,
+             extra_attempts = d.extra_attempts + (o.made and d.resume_at is not null)::int,
              attempts = o.attempts,
              attempted_at = case when o.made then to_timestamp(o.attempted_ms / 1000) else d.attempted_at end,
              http_status = case when o.made then o.http_status else d.http_status end,

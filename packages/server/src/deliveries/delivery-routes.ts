@@ -133,7 +133,9 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       summary: 'Redeliver an event',
       description:
         'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If the ' +
-        'delivery is still waiting for an attempt, makes that attempt now and returns the same delivery.',
+        'delivery is waiting for a retry, attempts it now and returns the same delivery. This is an extra attempt: ' +
+        'it counts in `attempts`, but if it fails, `next_attempt_at` is the same as before. If the delivery is ' +
+        'waiting for its first attempt or is being attempted, returns it unchanged.',
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
       params: deliveryParams,
@@ -205,7 +207,7 @@ function searchedPage(page: DeliveryPage, input: ListRequest) {
   return { data, meta: { ...meta, searched_to: new Date(searchedToMs).toISOString() } };
 }
 
-/** Makes a waiting delivery due now, and returns it. Returns undefined if the delivery has ended. */
+/** Makes an attempt of a waiting delivery due now, and returns it. Returns undefined if the delivery has ended. */
 async function attemptNow(
   client: Queryable,
   delivery: StoredDelivery,

@@ -171,8 +171,8 @@ export const ReplayBody = Type.Object(
         default: false,
         description:
           'Send only events whose latest delivery to this webhook failed, or that have no ' +
-          'delivery to it. If the latest delivery is waiting for a retry, its next attempt is made now, and no ' +
-          'second delivery is created.',
+          'delivery to it. If the latest delivery is waiting for a retry, an extra attempt of it is made now, ' +
+          'and no second delivery is created.',
       }),
     ),
   },

@@ -81,8 +81,17 @@ export async function readDelivery(
  */
 export const isUnleased = "status = 'pending' and coalesce(leased_by, 0) = 0";
 
+/** Limits the size of a delivery's log: it has at most this many extra attempts, and 20 of its schedule. */
+const extraAttemptsMax = 100;
+
 /**
- * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended or
+ * An SQL expression: when a delivery that is brought forward resumes its schedule. Its next attempt is an extra one,
+ * unless it waits for its first one or has had too many extra ones.
+ */
+export const resumption = `case when attempts > 0 and extra_attempts < ${extraAttemptsMax} then coalesce(resume_at, due_at) end`;
+
+/**
+ * Makes an attempt of a waiting delivery now. If it waits for a retry, that is an extra attempt. Returns the updated delivery, or undefined if it has ended or
  * has no row yet. Does not change a delivery that a node has in memory or in flight: it is being attempted or is
  * about to be.
  */
@@ -90,7 +99,8 @@ export async function bringForward(client: Queryable, key: DeliveryKey): Promise
   const { rows } = await client.query<StoredDelivery>({
     text: `
   update posthorn.deliveries
-     set due_at = case when ${isUnleased} then least(due_at, clock_timestamp()) else due_at end
+     set due_at = case when ${isUnleased} then least(due_at, clock_timestamp()) else due_at end,
+         resume_at = case when ${isUnleased} and due_at > clock_timestamp() then ${resumption} else resume_at end
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status = 'pending'
   returning ${deliveryColumns}`,
     values: keyOf(key),

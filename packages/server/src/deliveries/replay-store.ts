@@ -2,7 +2,7 @@ import { mayStartWork } from '../cells/relocation-store.js';
 import { readHorizonMs } from '../events/event-store.js';
 import type { Queryable } from '../postgres/database.js';
 import { avoidScans } from '../postgres/transaction.js';
-import { isUnleased } from './history-store.js';
+import { isUnleased, resumption } from './history-store.js';
 
 export interface Replay {
   organization_id: string;
@@ -186,7 +186,8 @@ export interface AdvancedReplay extends Replay {
  * replays with `only_failed` that advance at the same time could both queue a delivery for the same event. Position and
  * deliveries commit together, so nothing is repeated after a crash.
  *
- * If the latest delivery of an event is waiting for a retry, `only_failed` makes it due now instead of queuing another.
+ * If the latest delivery of an event is waiting for a retry, `only_failed` makes an extra attempt of it now instead of
+ * queuing another.
  * Does not change a delivery that another transaction has locked: it is being claimed, settled or made due. Waiting for
  * it could deadlock, because this transaction locks many.
  */
@@ -257,7 +258,7 @@ export async function advanceReplay(
      where c.waits
   ), brought_forward as (
     update posthorn.deliveries d
-       set due_at = least(d.due_at, s.at)
+       set due_at = least(d.due_at, s.at), resume_at = ${resumption}
       from waiting p
      cross join seed s
      where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id

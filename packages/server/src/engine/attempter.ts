@@ -27,7 +27,7 @@ export interface AttempterOptions {
   lanes: Lanes;
   lease: NodeLease;
   settler: Settler;
-  /** Called when a delivery will be retried after `waitMs`. */
+  /** Called when a delivery will be retried after `waitMs`, unless it resumes its schedule. */
   onRetry: (waitMs: number) => void;
   /** Called when a webhook that had to be read may get requests again. */
   onRead: () => void;
@@ -88,12 +88,12 @@ export class Attempter {
 
   #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, began: Began, target: Target): void {
     const { retryScheduleMs, random, settler, onRetry, onAttempt } = this.#options;
-    const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
+    const verdict = judge(outcome, delivery.scheduled, retryScheduleMs, random());
     settler.health.note(delivery, outcome, began);
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
-    if (verdict.kind === 'retry') onRetry(verdict.waitMs);
+    if (verdict.kind === 'retry' && verdict.waitMs !== undefined) onRetry(verdict.waitMs);
     onAttempt(delivery, outcome, verdict, target);
     // Last: after an error in the lines above, the delivery is given back instead, and must not be settled twice.
     settler.add(entry);

@@ -1,5 +1,6 @@
 import type { LeasedDelivery, OpenGroup, Room } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
+import { limits } from './limits.js';
 
 export interface ClaimBounds {
   webhooksMax: number;
@@ -38,6 +39,7 @@ interface ClaimRow {
   due_at: Date | null;
   head: string | null;
   first: number;
+  scheduled: number | null;
   more: string[];
   next_ms: number | null;
 }
@@ -46,7 +48,7 @@ interface ClaimRow {
 export async function claim(database: Queryable, room: Room, bounds: ClaimBounds): Promise<Claimed> {
   const { rows } = await database.query<ClaimRow>({
     name: 'claim',
-    text: 'select * from posthorn.claim($1, $2, $3, $4, $5, $6)',
+    text: 'select * from posthorn.claim($1, $2, $3, $4, $5, $6, $7)',
     values: [
       room.node,
       room.webhooks.size > 0 ? JSON.stringify(Object.fromEntries(room.webhooks)) : null,
@@ -54,6 +56,7 @@ export async function claim(database: Queryable, room: Room, bounds: ClaimBounds
       room.total,
       bounds.webhooksMax,
       bounds.bytesMax,
+      limits.claimRetryShare,
     ],
     leases: true,
     ...(bounds.limitMs !== undefined && { limitMs: bounds.limitMs }),
@@ -75,6 +78,7 @@ function leasedOf(row: ClaimRow, deliveryId: string, groups: Map<string, OpenGro
     delivery_created_at: row.created_at,
     delivery_id: deliveryId,
     attempts: row.attempts,
+    scheduled: row.scheduled,
     event_id: row.event_id,
     type: row.type,
     event_created_at: row.event_created_at,

@@ -46,6 +46,7 @@ export const limitTable = {
   claimDeliveries: [5_000, 'deliveries', 'Parsing them blocks the process for about 50 ms.'],
   claimBytes: [8 * MiB, 'bytes', 'Parsing more would block the process for too long.'],
   claimWebhooks: [100, 'webhooks', 'Limits the cost of the statement. The next claim takes the others.'],
+  claimRetryShare: [0.5, 'ratio', 'Retries take at most this part of the room, so new deliveries go on.'],
   claimEach: [100, 'deliveries', 'For a webhook that this node does not know or that is idle.'],
   claimMsMax: [10_000, 'ms', 'After a claim that took too long, the next gets more time, up to this.'],
   claimFractionMin: [0.01, 'ratio', 'Failed claims shrink the next one, down to this part.'],

@@ -11,7 +11,7 @@ export interface Settlement {
   delivery: LeasedDelivery;
   status: 'pending' | 'success' | 'failed' | 'cancelled';
   attempts: number;
-  /** For a delivery that stays pending: how long until it is due. */
+  /** For a delivery that stays pending: how long until it is due. Absent if it resumes its schedule. */
   wait_ms?: number;
   /** Absent if no attempt was made. */
   attempted_at?: Date;
@@ -44,7 +44,7 @@ export function attempted(
     response: hasResponse ? outcome.response : null,
   };
   if (verdict.kind !== 'delivered') settlement.evidence = JSON.stringify(evidenceOf(outcome, url));
-  if (verdict.kind === 'retry') settlement.wait_ms = verdict.waitMs;
+  if (verdict.kind === 'retry' && verdict.waitMs !== undefined) settlement.wait_ms = verdict.waitMs;
   return settlement;
 }
 

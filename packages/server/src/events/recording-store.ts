@@ -24,6 +24,8 @@ export interface LeasedDelivery {
   delivery_id: string;
   /** Attempts made so far. */
   attempts: number;
+  /** Which attempt of the schedule follows, from 1. Null if the next attempt is an extra one. */
+  scheduled: number | null;
   event_id: string;
   type: string;
   event_created_at: Date;
@@ -188,6 +190,7 @@ export async function recordBatch(
         delivery_created_at: created_at,
         delivery_id: numbered(`WDLV-${head}`, row.base + ordinal),
         attempts: 0,
+        scheduled: 1,
         event_id: recorded[ordinal - 1]!.id,
         type: event.type,
         event_created_at: created_at,

@@ -60,7 +60,8 @@ export interface Withheld {
 /** What happens after an attempt. */
 export type Verdict =
   | { kind: 'delivered' }
-  | { kind: 'retry'; waitMs: number }
+  /** `waitMs` is undefined after an extra attempt: the delivery resumes its schedule, which has not changed. */
+  | { kind: 'retry'; waitMs: number | undefined }
   | { kind: 'given_up' }
   | { kind: 'gone' };
 
@@ -68,18 +69,20 @@ const jitterMax = 0.2;
 const retryAfterMsMax = 4 * 3_600_000;
 
 /**
- * Decides what happens after an attempt. Attempts are numbered from 1, and `scheduleMs` has the wait after each one
- * except the last. `random` in [0, 1) spreads the retries of many deliveries that failed together.
+ * Decides what happens after an attempt. `scheduled` numbers the attempts of the schedule from 1, and `scheduleMs` has
+ * the wait after each one except the last. An extra attempt, which was made because of a redelivery, has the number null
+ * and leaves the schedule as it was. `random` in [0, 1) spreads the retries of many deliveries that failed together.
  */
 export function judge(
   outcome: Outcome,
-  attempt: number,
+  scheduled: number | null,
   scheduleMs: readonly number[],
   random: number,
 ): Verdict {
   if (isDelivered(outcome)) return { kind: 'delivered' };
   if (outcome.kind === 'response' && outcome.httpStatus === 410) return { kind: 'gone' };
-  const baseMs = scheduleMs[attempt - 1];
+  if (scheduled === null) return { kind: 'retry', waitMs: undefined };
+  const baseMs = scheduleMs[scheduled - 1];
   if (baseMs === undefined) return { kind: 'given_up' };
   const waitMs = baseMs + baseMs * jitterMax * random;
   const asked =

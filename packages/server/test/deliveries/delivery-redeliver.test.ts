@@ -46,7 +46,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect(old).toEqual(delivery);
   });
 
-  it('attempts one that waits for a retry now, as its next attempt, and makes no second one', async () => {
+  it('attempts one that waits for a retry now, and makes no second one', async () => {
     const { tenant, receiver, webhook, delivery } = await delivered(500);
     receiver.onDelivery = 204;
     const { status, body, headers } = await redeliver(tenant, webhook, delivery);
@@ -59,6 +59,33 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     });
     const [only] = await tenant.settled(webhook, 1, (one) => one.final);
     expect(only).toMatchObject({ id: delivery.id, status: 'success', attempts: 2 });
+  });
+
+  it('is an extra attempt: if it fails, the next one is when it was, also if the receiver asks for a later one', async () => {
+    const { tenant, receiver, webhook, delivery } = await delivered(500);
+    receiver.onDelivery = { status: 503, headers: { 'retry-after': '7200' } };
+    for (const attempts of [2, 3]) {
+      await redeliver(tenant, webhook, delivery);
+      const [failed] = await tenant.settled(webhook, 1, (one) => one.attempts === attempts);
+      expect(failed).toMatchObject({ id: delivery.id, status: 'failed', final: false, http_status: 503 });
+      expect(failed.next_attempt_at).toBe(delivery.next_attempt_at);
+    }
+    const { attempt_log } = await tenant.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
+    expect(attempt_log.map((one: { attempt: number }) => one.attempt)).toEqual([1, 2, 3]);
+  });
+
+  it('does not use up the last attempt of the schedule', async () => {
+    const { tenant, receiver, webhook, delivery } = await delivered(500);
+    for (const attempts of [2, 3, 4]) {
+      await tenant.bringForward(webhook);
+      await tenant.settled(webhook, 1, (one) => one.attempts === attempts);
+    }
+    await redeliver(tenant, webhook, delivery);
+    await tenant.settled(webhook, 1, (one) => one.attempts === 5 && !one.final);
+    await tenant.bringForward(webhook);
+    const [ended] = await tenant.settled(webhook, 1, (one) => one.final);
+    expect(ended).toMatchObject({ status: 'failed', attempts: 6, next_attempt_at: null });
+    expect(receiver.deliveries.count).toBe(6);
   });
 
   it('of one whose attempt is in flight is that one, and makes no second', async () => {

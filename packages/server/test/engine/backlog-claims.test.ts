@@ -355,7 +355,7 @@ describe('the cost of a claim', () => {
       const { rows } = await client.query<{ 'QUERY PLAN': string }>({
         text: `
   explain (analyze, buffers, format json)
-  select * from posthorn.claim(${node}, null, ${room}, ${room}, 100, ${many})`,
+  select * from posthorn.claim(${node}, null, ${room}, ${room}, 100, ${many}, 0.5)`,
       });
       const [{ Plan: plan }] = JSON.parse(rows[0]!['QUERY PLAN']) as [{ Plan: Plan }];
       // The last row reports on the claim.

@@ -226,7 +226,7 @@ describe('a first attempt from a hand-off', () => {
 
     const { deliveries } = await claimFor(database, node);
     const { due_at } = pending.find(({ id }) => id === due!.delivery_id)!;
-    expect(deliveries).toEqual([{ ...due!, attempts: 1, due_at, group: undefined }]);
+    expect(deliveries).toEqual([{ ...due!, attempts: 1, scheduled: 2, due_at, group: undefined }]);
     expect(await settleFor(database, node, deliveries.map(succeeded))).toEqual([due!.delivery_id]);
     const { rows } = await database.query<{ attempts: number; status: string; earlier: unknown[] }>({
       text: 'select attempts, status, earlier_attempts as earlier from posthorn.deliveries where id = $1',

@@ -10,8 +10,8 @@ let number = 0;
 
 const at = new Date(0);
 const common = {
-  ...{ organization_id: 'ORG-acme', delivery_created_at: at, attempts: 0, type: 'invoice.paid' },
-  ...{ group: undefined, event_created_at: at, workspace_id: null, payload: '{}' },
+  ...{ organization_id: 'ORG-acme', delivery_created_at: at, attempts: 0, scheduled: 1 },
+  ...{ type: 'invoice.paid', group: undefined, event_created_at: at, workspace_id: null, payload: '{}' },
   ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },
 } as const;
 

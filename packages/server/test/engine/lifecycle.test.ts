@@ -124,6 +124,14 @@ describe('a delivery', () => {
     );
   });
 
+  test('resumes its schedule after a failed extra attempt, whatever the receiver asks for, and is never given up', () => {
+    fc.assert(
+      fc.property(failures, schedules, randoms, (outcome, schedule, random) => {
+        expect(judge(outcome, null, schedule, random)).toEqual({ kind: 'retry', waitMs: undefined });
+      }),
+    );
+  });
+
   const askingStatuses = [429, 503];
 
   test('waits as its schedule says and up to a fifth longer, whatever Retry-After says on a status other than 429 and 503', () => {
@@ -156,7 +164,7 @@ describe('a delivery', () => {
         const asked = judge({ ...outcome, retryAfterMs }, attempt, schedule, random);
         if (plain.kind !== 'retry' || asked.kind !== 'retry') throw new Error('no wait');
         const longestMs = Math.max(4 * hourMs, ...schedule);
-        expect(asked.waitMs).toBe(Math.max(plain.waitMs, Math.min(retryAfterMs, longestMs)));
+        expect(asked.waitMs).toBe(Math.max(plain.waitMs!, Math.min(retryAfterMs, longestMs)));
       }),
     );
   });

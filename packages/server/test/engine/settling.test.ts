@@ -80,7 +80,7 @@ describe('the settler', () => {
     const { leased } = await recordFor(database, node, 10);
     const entries = leased.map(entryOf(node));
     const { settlement } = entries[4]!;
-    settlement.attempts = 21;
+    settlement.attempts = 121;
     for (const entry of entries) settler.add(entry);
     await eventually(
       () => deliveryRows(database),

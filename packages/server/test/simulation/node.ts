@@ -123,10 +123,10 @@ export class SimulatedNode {
     const outcome = receiver.respond(clock.nowMs);
     clock.in(outcome.durationMs, () => checker.ended(this.id, delivery, outcome));
     this.#later(outcome.durationMs, () => {
-      const verdict = rules.judge(outcome, delivery.attempts + 1, scheduleMs, random.next());
+      const verdict = rules.judge(outcome, delivery.scheduled, scheduleMs, random.next());
       this.#settle({ delivery, verdict });
-      if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
-        this.wake(verdict.waitMs + limits.retryStepMs);
+      if (verdict.kind === 'retry' && verdict.waitMs! < limits.pollMs)
+        this.wake(verdict.waitMs! + limits.retryStepMs);
       this.#ended(turn, { kind: resultOf(outcome), tookMs: outcome.durationMs });
     });
   }

@@ -42,7 +42,7 @@ describe('the simulation catches a policy that', () => {
       'takes a failure for a success',
       {
         judge: (outcome, attempt, ...rest) =>
-          attempt > 1 ? { kind: 'delivered' } : judge(outcome, attempt, ...rest),
+          attempt! > 1 ? { kind: 'delivered' } : judge(outcome, attempt, ...rest),
       },
       /^seed \d+: .* counts as delivered, but no receiver accepted it/,
     ],
@@ -53,7 +53,7 @@ describe('the simulation catches a policy that', () => {
     ],
     [
       'gives up early',
-      { judge: (outcome, attempt, ...rest) => judge(outcome, attempt + 2, ...rest) },
+      { judge: (outcome, attempt, ...rest) => judge(outcome, attempt! + 2, ...rest) },
       /^seed \d+: .* was given up early/,
     ],
     [

@@ -133,6 +133,7 @@ export class SimulatedStore {
       type: 'invoice.paid',
       group: undefined,
       attempts,
+      scheduled: attempts + 1,
       event_created_at: anyTime,
       workspace_id: null,
       payload: '{}',
@@ -181,7 +182,7 @@ export class SimulatedStore {
       if (verdict.kind === 'delivered') stored.status = 'success';
       else if (verdict.kind === 'given_up' || verdict.kind === 'gone') stored.status = 'failed';
       else if (verdict.kind === 'cancelled') stored.status = 'cancelled';
-      else this.#wait(stored, nowMs + (verdict.kind === 'retry' ? verdict.waitMs : 0));
+      else this.#wait(stored, nowMs + (verdict.kind === 'retry' ? (verdict.waitMs ?? 0) : 0));
     }
   }
 

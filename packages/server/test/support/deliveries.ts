@@ -152,7 +152,13 @@ export function leasedDelivery(fields: Partial<LeasedDelivery> = {}): LeasedDeli
   number += 1;
   const at = new Date(0);
   return {
-    ...{ organization_id: 'ORG-acme', webhook_id: 'WHK-1', delivery_created_at: at, attempts: 0 },
+    ...{
+      organization_id: 'ORG-acme',
+      webhook_id: 'WHK-1',
+      delivery_created_at: at,
+      attempts: 0,
+      scheduled: 1,
+    },
     ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
     ...{ event_created_at: at, workspace_id: null, payload: '{}' },
     ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },

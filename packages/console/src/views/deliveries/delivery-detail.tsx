@@ -1,20 +1,17 @@
 import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useLive } from '../../address/live';
 import { useSetSearch } from '../../address/search';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery, findDelivery } from '../../api/deliveries';
 import { isOutcomeUnknown } from '../../api/problem';
-import { useSettings } from '../../api/settings';
 import { webhookQuery } from '../../api/webhooks';
 import { curlOfRequest, triggerCommand } from '../../code/curl';
 import { PrettySwitch } from '../../code/json-text';
 import { RequestBox, ResponseBox } from '../../code/wire';
 import { Button } from '../../parts/button';
-import { Confirm } from '../../parts/confirm';
 import { copyText } from '../../parts/copy';
 import { Breadcrumb, Identifier } from '../../parts/head';
 import { EventLink, WebhookLink } from '../../parts/links';
@@ -24,12 +21,11 @@ import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
 import { formatMs } from '../../text/format';
-import { Countdown } from '../../text/time';
 import { webhookName } from '../webhooks/webhook-tag';
 import { AttemptTimeline } from './attempt-timeline';
 import { DeliveryTag, outcomeOf } from './delivery-tag';
 import { Diagnosis, LaterDelivery } from './diagnosis';
-import { isAboutToChange, waitsForLastAttempt } from './next-attempt';
+import { isAboutToChange } from './next-attempt';
 
 export function DeliveryDetail() {
   const may = usePermission();
@@ -71,11 +67,6 @@ function Body({
   const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
   const set = useSetSearch({ replace: true });
   const again = useRedelivery(webhookId);
-  const { retry_waits_ms: waitsMs } = useSettings();
-  const isLast = waitsForLastAttempt(delivery, waitsMs);
-  const [isConfirming, setConfirming] = useState(false);
-  // The last scheduled attempt may be made while the dialog is open.
-  const isOpen = isConfirming && isLast;
   // As soon as the page shows the effect of a request, it no longer matters that its response was lost.
   const hasChanged =
     again.variables?.attempts !== delivery.attempts || again.variables.final !== delivery.final;
@@ -89,7 +80,6 @@ function Body({
   const redeliver = () =>
     again.mutate(delivery, {
       onSuccess: ({ id }) => {
-        setConfirming(false);
         const isSame = id === delivery.id;
         void navigate({
           params: { webhookId, deliveryId: id },
@@ -115,39 +105,12 @@ function Body({
           </Button>
         )}
         {canRedeliver && (
-          <Button
-            kind="primary"
-            data-key="r"
-            disabled={again.isPending}
-            onClick={() => {
-              if (!isLast) return redeliver();
-              again.reset();
-              setConfirming(true);
-            }}
-          >
-            {again.isPending ? 'Sending…' : isLast ? 'Redeliver now…' : 'Redeliver now'}
+          <Button kind="primary" data-key="r" disabled={again.isPending} onClick={redeliver}>
+            {again.isPending ? 'Sending…' : 'Redeliver now'}
           </Button>
         )}
       </div>
-      <Confirm
-        isOpen={isOpen}
-        onClose={() => setConfirming(false)}
-        title="Use the last scheduled attempt now?"
-        action={again.isPending ? 'Sending…' : 'Redeliver now'}
-        isBusy={again.isPending}
-        error={error}
-        onConfirm={redeliver}
-      >
-        <p>
-          {delivery.next_attempt_at && (
-            <>
-              The last scheduled attempt is <Countdown to={delivery.next_attempt_at} />.{' '}
-            </>
-          )}
-          If you redeliver now, that attempt is made now instead. If it fails, the delivery is given up.
-        </p>
-      </Confirm>
-      {error && !isOpen && <ProblemNote error={error} isAction />}
+      {error && <ProblemNote error={error} isAction />}
       <LaterDelivery delivery={delivery} />
       <Diagnosis delivery={delivery} webhookId={webhookId} webhook={webhook} />
       <div className="two">
@@ -224,7 +187,7 @@ function useRedelivery(webhookId: string) {
       // Once the page shows the effect of a request, the next request gets a new key, even if the response was lost.
       posthorn.deliveries.redeliver(webhookId, id, { idempotencyKey: keyOf({ id, attempts, final }) }),
     onSuccess: (queued, { id }) => {
-      showToast(queued.id === id ? 'The next attempt is being made now.' : 'Redelivered as a new delivery.');
+      showToast(queued.id === id ? 'An extra attempt is being made now.' : 'Redelivered as a new delivery.');
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },
   });

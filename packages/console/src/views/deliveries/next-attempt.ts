@@ -8,14 +8,6 @@ export function isHeld({ final, next_attempt_at: next }: Waiting): boolean {
   return !final && next === null;
 }
 
-/** Returns whether a delivery waits for the last attempt of the schedule, after which it is given up. */
-export function waitsForLastAttempt(
-  { status, final, attempts }: Waiting,
-  waitsMs: readonly number[],
-): boolean {
-  return status === 'failed' && !final && attempts >= waitsMs.length;
-}
-
 const soonMs = 15_000;
 const overdueMs = 120_000;
 

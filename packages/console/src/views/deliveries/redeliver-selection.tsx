@@ -3,13 +3,12 @@ import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
-import { useSettings } from '../../api/settings';
 import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { session } from '../../session/session';
 import { plural } from '../../text/format';
-import { isHeld, waitsForLastAttempt } from './next-attempt';
+import { isHeld } from './next-attempt';
 import {
   effectSentenceOf,
   heldSentenceOf,
@@ -34,7 +33,6 @@ export function RedeliverSelection({
   onDeselect: (deliveries: readonly Delivery[]) => void;
 }) {
   const client = useQueryClient();
-  const { retry_waits_ms: waitsMs } = useSettings();
   const [isConfirming, setConfirming] = useState(false);
   const [run, setRun] = useState<Redelivery>({ all: [], sent: [], queued: [] });
   const stop = useRef(new AbortController());
@@ -93,7 +91,6 @@ export function RedeliverSelection({
   const deliveries = redeliver.isPending ? run.all : sendable;
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
-  const last = deliveries.filter((delivery) => waitsForLastAttempt(delivery, waitsMs)).length;
   return (
     <section className="selection" aria-label="Selection">
       <b>
@@ -130,12 +127,6 @@ export function RedeliverSelection({
           <p>
             {deliveries.length > 1 && `They go to ${plural(webhooks, 'webhook')}. `}
             {effectSentenceOf(deliveries.length, waiting)}
-          </p>
-        )}
-        {last > 0 && (
-          <p>
-            {deliveries.length > 1 ? `For ${last} of them, this` : 'This'} is the last scheduled attempt. If
-            it fails, the delivery is given up.
           </p>
         )}
         {hidden > 0 && !redeliver.isPending && (

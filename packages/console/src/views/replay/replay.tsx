@@ -120,7 +120,7 @@ function Form({ webhook }: { webhook: Webhook }) {
           <span className="hint">
             These are events whose latest delivery to this webhook failed, and events without a delivery to
             it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is
-            attempted now, which uses up one of its scheduled attempts.
+            attempted now, in addition to its scheduled attempts.
           </span>
         </span>
       </label>
@@ -163,8 +163,7 @@ function Form({ webhook }: { webhook: Webhook }) {
         </p>
         {onlyFailed && (
           <p>
-            A delivery that is waiting for a retry is attempted now, which uses up one of its scheduled
-            attempts.
+            A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.
           </p>
         )}
       </Confirm>
