@@ -3,16 +3,30 @@ import type { Command } from './command.js';
 /** The name of the hidden command that the completion scripts call. */
 export const completeCommand = '__complete';
 
-/** Returns what can follow the words after `posthorn`. The last word is the one that is being typed. */
-export function completions(commands: readonly Command[], words: readonly string[]): string[] {
+/**
+ * Returns what can follow the words after `posthorn`. The last word is the one that is being typed. `types` returns the
+ * event types.
+ */
+export async function completions(
+  commands: readonly Command[],
+  words: readonly string[],
+  types: () => Promise<readonly string[]>,
+): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const before = words.slice(0, -1);
   const command = commands.find(({ name }) => name === before.slice(0, name.split(' ').length).join(' '));
   const found = command ? argumentsOf(command, before) : commandWords(commands, before);
+  const kept = /^(?!-).*,/.exec(typed)?.[0] ?? '';
+  if (found.includes(eventType)) found.push(...(await types()).map((type) => `${kept}${type}`));
   return [...new Set(found)]
-    .filter((word) => word.startsWith(typed) && (typed !== '' || !word.startsWith('--')))
+    .filter(
+      (word) => word !== eventType && word.startsWith(typed) && (typed !== '' || !word.startsWith('--')),
+    )
     .sort();
 }
+
+/** Stands for every event type among the words that can follow. */
+const eventType = '<event type>';
 
 /** Returns the words that continue the name of a command. */
 function commandWords(commands: readonly Command[], before: readonly string[]): string[] {
@@ -26,11 +40,16 @@ function argumentsOf({ name, options, argument }: Command, before: readonly stri
   const given = before.slice(name.split(' ').length);
   const last = given.at(-1) ?? '';
   const pending = last.startsWith('--') ? options[last.slice(2)] : undefined;
-  if (pending?.value !== undefined) return [...(pending.choices ?? choicesOf(pending.value))];
+  if (pending?.value !== undefined)
+    return ['--type', '--events'].includes(last)
+      ? [eventType]
+      : [...(pending.choices ?? choicesOf(pending.value))];
   const unused = Object.entries(options).filter(
     ([option, { repeats }]) => repeats || !given.includes(`--${option}`),
   );
-  return [...choicesOf(argument?.name ?? ''), ...unused.map(([option]) => `--${option}`), '--help'];
+  const named =
+    argument?.name === 'type' && given.length === 0 ? [eventType] : choicesOf(argument?.name ?? '');
+  return [...named, ...unused.map(([option]) => `--${option}`), '--help'];
 }
 
 /** Returns the values that a placeholder such as `desc|asc` lists. */

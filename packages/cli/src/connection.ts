@@ -1,5 +1,5 @@
 import { Posthorn } from '@posthorn/client';
-import { CommandFailure, type Context } from './command.js';
+import { CommandFailure, type Context, UsageError } from './command.js';
 import { JsonTexts } from './json-text.js';
 import { Profiles } from './profiles.js';
 
@@ -79,7 +79,7 @@ async function credentials({ options, env }: Context) {
   if (named !== undefined && !stored)
     throw new CommandFailure(`There is no profile '${named}'. Run posthorn login --profile ${named}.`);
   const environment = named === undefined ? env : {};
-  const url = validUrl(options.url ?? (environment.POSTHORN_URL || stored?.profile.url) ?? defaultUrl);
+  const { url } = linkOf(options.url ?? (environment.POSTHORN_URL || stored?.profile.url) ?? defaultUrl);
   // The token of a profile is sent only to the URL of that profile.
   const own = stored && sameUrl(stored.profile.url, url) ? stored : undefined;
   const given = options.token ?? (environment.POSTHORN_TOKEN || undefined);
@@ -91,22 +91,24 @@ async function credentials({ options, env }: Context) {
   return { url, token: validToken(token), profile: given === undefined ? own?.name : undefined };
 }
 
-export function validUrl(text: string): string {
-  if (/^https?:\/\/\S+$/.test(text) && URL.canParse(text)) {
-    const { username, password } = new URL(text);
-    if (username === '' && password === '') return text.replace(/\/+$/, '');
-    throw new CommandFailure(
+/** Returns the address of the service and, if the text is a link to the console that contains a token, the token. */
+export function linkOf(text: string): { url: string; token: string | undefined } {
+  const [, before = text, token] = /^(.*)\/console(?:\/[^#]*)?#token=(.*)$/.exec(text.trim()) ?? [];
+  if (/^https?:\/\/\S+$/.test(before) && URL.canParse(before)) {
+    const { username, password } = new URL(before);
+    if (username === '' && password === '') return { url: before.replace(/\/+$/, ''), token };
+    throw new UsageError(
       'The URL contains a username or a password. Remove it: requests are authenticated with the access token only.',
     );
   }
-  throw new CommandFailure(`'${text}' is not an http or https URL. Use --url ${defaultUrl}, for example.`);
+  throw new UsageError(`'${before}' is not an http or https URL. Use --url ${defaultUrl}, for example.`);
 }
 
 /** Returns the token without the white space around it. */
 export function validToken(text: string): string {
   const token = text.trim();
   if (/^[!-~]*$/.test(token)) return token;
-  throw new CommandFailure(
+  throw new UsageError(
     'The token contains a character that is not allowed in a token. Copy the whole token, then run posthorn login again.',
   );
 }

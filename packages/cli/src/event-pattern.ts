@@ -1,5 +1,5 @@
 import type { Posthorn } from '@posthorn/client';
-import { CommandFailure } from './command.js';
+import { UsageError } from './command.js';
 import { listOf } from './listing.js';
 
 /** Event types, or whole domains such as `invoice.*`. No patterns mean every event. */
@@ -26,7 +26,7 @@ export class EventPatterns {
     const types = await posthorn.eventTypes.list().all();
     const wrong = this.patterns.find((pattern) => !types.some(({ type }) => fits(pattern, type)));
     if (wrong !== undefined)
-      throw new CommandFailure(`No event type matches '${wrong}'. Run posthorn types to list all types.`);
+      throw new UsageError(`No event type matches '${wrong}'. Run posthorn types to list all types.`);
   }
 }
 

@@ -65,8 +65,14 @@ export class ListenPosition {
   }
 }
 
-/** Returns the secret of the options, or the one that local requests are signed with by default. */
-export async function signingSecret({ secret }: Options, env: Env): Promise<string> {
+/** Returns the secret of the options or of the environment. */
+export function givenSecret({ secret }: Options, env: Env): string | undefined {
+  return secret ?? (env.POSTHORN_WEBHOOK_SECRET || undefined);
+}
+
+/** Returns the given secret, or the one that local requests are signed with by default. */
+export async function signingSecret(options: Options, env: Env): Promise<string> {
+  const secret = givenSecret(options, env);
   if (secret === '')
     throw new UsageError('--secret: the secret is empty. Check that the variable you passed is set.');
   return secret ?? localSecret(env);

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { PosthornError } from '@posthorn/client';
 import { type Command, exitCodeOf } from './command.js';
+import { knownTypes } from './commands/types.js';
 import { integratorCommands } from './commands.js';
 import { completeCommand, completions } from './completion.js';
 import { tokenSource } from './connection.js';
@@ -17,6 +18,9 @@ import {
 import { commandIn, parse } from './parser.js';
 import { type Output, Terminal } from './terminal.js';
 import { version } from './version.js';
+
+/** A token that was typed in the wrong place must not end up in a log. */
+const accessToken = /pht_[\w.-]{20,}/g;
 
 export interface Streams {
   stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
@@ -42,13 +46,16 @@ export async function main(
       terminal.line(version);
       return 0;
     }
+    if (first === 'help' && argv.length > 1)
+      return await main([...argv.slice(1), '--help'], env, { stdin, stdout, stderr }, loadOperators);
     if (first === undefined || ['--help', '-h', 'help'].includes(first)) {
       terminal.line(overview(groups(), version, terminal.width));
       return 0;
     }
     if (first === completeCommand) {
       const all = allCommands((await loadOperators()) ?? missingOperators);
-      for (const word of completions(all, argv.slice(1))) terminal.line(word);
+      const types = () => knownTypes({ options: {}, lists: {}, argument: '', env, terminal, input: stdin });
+      for (const word of await completions(all, argv.slice(1), types)) terminal.line(word);
       return 0;
     }
     const parsed = parse(await commandsFor(argv, loadOperators), argv, terminal.width);
@@ -66,9 +73,11 @@ export async function main(
   } catch (error) {
     terminal.status('');
     const text = error instanceof PosthornError && running ? failureText(error, running, token) : undefined;
-    const code = exitCodeOf(error);
+    // The service found the mistake in the command line.
+    const isMistaken = error instanceof PosthornError && error.errors.length > 0;
+    const code = isMistaken ? 2 : exitCodeOf(error);
     const message = text ?? (code === undefined ? inspect(error) : (error as Error).message);
-    stderr.write(`${escaped(message)}\n`);
+    stderr.write(`${escaped(message).replaceAll(accessToken, 'pht_…')}\n`);
     return code ?? 1;
   }
 }

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
-import { CommandFailure, type Context } from './command.js';
+import { CommandFailure, type Context, UsageError } from './command.js';
 import { escaped } from './escaped.js';
 
 // The prompts are loaded only if they are needed: most commands never ask.
@@ -23,7 +23,7 @@ export async function promptText(context: Context, message: string, suggested: s
   return value;
 }
 
-/** Asks for a token without showing it, or reads it from standard input if that is not a terminal. */
+/** Asks for a token, or a link that contains one, without showing it, or reads it from standard input if that is not a terminal. */
 export async function promptToken(context: Context): Promise<string> {
   if (!context.input.isTTY) return readAll(context.input);
   const streams = streamsOf(context);
@@ -32,7 +32,10 @@ export async function promptToken(context: Context): Promise<string> {
       'Cannot prompt for the token because the output is redirected. Pass the token on standard input instead.',
     );
   const { password, isCancel } = await prompts();
-  const value = await password({ message: 'Access token', ...streams });
+  const value = await password({
+    message: 'Access token, or the link to the console that contains it',
+    ...streams,
+  });
   if (isCancel(value)) throw new CommandFailure('Canceled. Nothing was stored.');
   return value ?? '';
 }
@@ -44,7 +47,7 @@ export async function requireConfirmation(
 ): Promise<void> {
   if (options.yes) return;
   if (!input.isTTY || !terminal.isInteractive)
-    throw new CommandFailure(`${question} Nothing was done: add --yes to confirm.`);
+    throw new UsageError(`${question} Nothing was done: add --yes to confirm.`);
   const { confirm, isCancel } = await prompts();
   const value = await confirm({ message: escaped(question), initialValue: false });
   if (isCancel(value) || !value) throw new CommandFailure('Canceled. Nothing was done.');

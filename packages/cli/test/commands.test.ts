@@ -95,7 +95,7 @@ describe('webhooks', () => {
       http_status: 200,
     });
     const refused = await run(['webhooks', 'delete', ending], env);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('add --yes to confirm.') });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes to confirm.') });
     expect(await printed('webhooks', 'delete', ending, '--yes')).toBe(`Deleted ${created.id}.\n`);
     expect((await run(['webhooks', 'get', created.id], env)).stderr).toContain('Run posthorn webhooks list');
   });
@@ -283,6 +283,25 @@ describe('webhooks', () => {
     },
   );
 
+  test('POSTHORN_WEBHOOK_SECRET replaces --secret, except for the new secret of a rotation', async () => {
+    const { webhook, receiver } = await tenant.connect();
+    const own = { ...env, POSTHORN_WEBHOOK_SECRET: 'a-secret-of-the-receiver' };
+    const saved = `content-type: application/json\r\n\r\n{}`;
+    expect((await run(['verify'], own, saved)).stderr).toMatch(/^Not verified \(missing_signature\)/);
+    expect(await run(['verify'], env, saved)).toMatchObject({
+      code: 2,
+      stderr: 'posthorn verify requires --secret. You can also set POSTHORN_WEBHOOK_SECRET.\n',
+    });
+    const { code } = await run(['trigger', 'invoice.paid', '--to', receiver.url], own);
+    expect(code).toBe(0);
+    const { body, headers } = await receiver.deliveries.nth(1);
+    expect(verify(body, headers, own.POSTHORN_WEBHOOK_SECRET)).toMatchObject({ ok: true });
+    const created = await run(['webhooks', 'create', receiver.url, '--json'], own);
+    expect(JSON.parse(created.stdout)).not.toHaveProperty('secret');
+    const rotated = await run(['webhooks', 'rotate', webhook.id, '--json'], own);
+    expect(JSON.parse(rotated.stdout)).toHaveProperty('secret');
+  });
+
   test('a secret that was given is not printed', async () => {
     const { receiver, webhook } = await tenant.connect();
     const given = ['--secret', 'a-secret-of-the-receiver'];
@@ -315,7 +334,7 @@ describe('webhooks', () => {
       ],
       env,
     );
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(linesOf(stderr).map((line) => line.split(':')[0])).toEqual(
       expect.arrayContaining(['<receiver-url>', '--rate-limit', '--events']),
     );
@@ -656,11 +675,14 @@ describe('deliveries', () => {
 });
 
 describe('events, types, stats and the audit log', () => {
-  test('events list with an unknown type says so, and which one may be meant', async () => {
-    const { code, stdout, stderr } = await run(['events', 'list', '--type', 'invoice.piad'], env);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toMatch(/^There is no event type 'invoice\.piad'\..*invoice\.paid.*\n$/);
-  });
+  test.each(['events', 'deliveries'])(
+    '%s list with an unknown type says so, and which one may be meant',
+    async (what) => {
+      const { code, stdout, stderr } = await run([what, 'list', '--type', 'invoice.piad'], env);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+      expect(stderr).toMatch(/^There is no event type 'invoice\.piad'\..*invoice\.paid.*\n$/);
+    },
+  );
 
   test('a list that cannot be filtered by a pattern says how to see the types that match it', async () => {
     for (const list of ['events', 'deliveries'])

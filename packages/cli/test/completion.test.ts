@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { program } from '../../server/test/support/process.js';
@@ -27,6 +30,11 @@ describe('completion', () => {
       ['asc', 'desc'],
     ],
     [['events', 'list', '--json', '--js'], []],
+    [['events', 'list', '--type', 'invoice.pai'], ['invoice.paid']],
+    [['listen', '--events', 'task.created,invoice.pai'], ['task.created,invoice.paid']],
+    [['trigger', 'invoice.pai'], ['invoice.paid']],
+    [['trigger', 'invoice.paid', 'invoice.pai'], []],
+    [['events', 'list', '--subject-type', 'invoice.pai'], []],
     [['listen', '--from', ''], ['now']],
     [
       ['completion', ''],
@@ -34,6 +42,19 @@ describe('completion', () => {
     ],
   ])('completes %j', async (words, expected) => {
     expect(await completed(...words)).toEqual(expected);
+  });
+
+  test('offers the event types of the service', async () => {
+    const types = createServer((_request, response) => {
+      response.end(
+        JSON.stringify({ data: [{ type: 'parcel.lost' }], meta: { cursor: null, has_more: false } }),
+      );
+    }).listen(0, '127.0.0.1');
+    await once(types, 'listening');
+    const POSTHORN_URL = `http://127.0.0.1:${(types.address() as AddressInfo).port}`;
+    const { stdout } = await run(['__complete', 'types', ''], { POSTHORN_URL, POSTHORN_TOKEN: 'pht_x' });
+    types.close();
+    expect(stdout).toBe('parcel.lost\n');
   });
 
   test('of an unknown shell is a usage error', async () => {

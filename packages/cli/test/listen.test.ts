@@ -124,7 +124,7 @@ describe('listen', async () => {
     const { env } = await listener();
     const { code, stderr } = await run(['listen', '--events', 'invoce.*'], env);
     expect({ code, stderr }).toEqual({
-      code: 1,
+      code: 2,
       stderr: "No event type matches 'invoce.*'. Run posthorn types to list all types.\n",
     });
   });

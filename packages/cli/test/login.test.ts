@@ -42,6 +42,40 @@ describe('login', () => {
     expect(await organizationOf()).toBe(tenant.organization);
   });
 
+  test.each<[string, (link: string) => readonly string[], (link: string) => string]>([
+    ['as its argument', (link) => [link], () => ''],
+    ['as the URL', (link) => ['--url', link], () => ''],
+    ['on standard input', () => [], (link) => `${link}\n`],
+    [
+      'on standard input, with a URL of its own',
+      () => ['--url', url],
+      () => `http://other.example/console#token=${tenant.token}`,
+    ],
+  ])('accepts the link to the console %s', async (_place, args, input) => {
+    const link = `${url}/console/webhooks#token=${tenant.token}`;
+    const { code, stdout, stderr } = await run(['login', ...args(link)], env, input(link));
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 0, stderr: '' },
+      stdout: `Logged in to ${url} for ${tenant.organization}, as profile 'default'.\n`,
+    });
+    expect(await organizationOf()).toBe(tenant.organization);
+  });
+
+  test.each([
+    ['login', 'x'],
+    ['login', '--url'],
+    ['whoami', '--url'],
+    ['whoami'],
+    ['nonsense'],
+    ['login', '--'],
+  ])('a token in the wrong place is not printed: %s %s', async (...args) => {
+    for (const secret of [tenant.token, `ftp://x/console#token=${tenant.token}`]) {
+      const { code, stdout, stderr } = await run([...args, secret], env);
+      expect(code).toBe(2);
+      expect(stdout + stderr).not.toContain(tenant.token);
+    }
+  });
+
   test.each([true, false])(
     'never shows a token that is typed, even if its output is redirected (standard error is a terminal: %s)',
     async (isTerminal) => {
@@ -72,7 +106,7 @@ describe('login', () => {
     async (command) => {
       const args = [...command.split(' '), '--url', url, '--token', 'pht_50Fg…'];
       expect(await run(args, env)).toMatchObject({
-        ...{ code: 1, stdout: '' },
+        ...{ code: 2, stdout: '' },
         stderr:
           'The token contains a character that is not allowed in a token. Copy the whole token, then run posthorn login again.\n',
       });
@@ -83,7 +117,7 @@ describe('login', () => {
   test('with a URL that contains a password fails at once, in one line without the password', async () => {
     const withPassword = url.replace('://', '://ada:hunter2@');
     expect(await run(['login', '--url', withPassword], env, tenant.token)).toMatchObject({
-      ...{ code: 1, stdout: '' },
+      ...{ code: 2, stdout: '' },
       stderr:
         'The URL contains a username or a password. Remove it: requests are authenticated with the access token only.\n',
     });

@@ -80,6 +80,15 @@ describe.concurrent('help', () => {
     },
   );
 
+  test.each(['listen', 'webhooks get', 'webhooks', 'serve'])(
+    'posthorn help %s shows the same as --help',
+    async (name) => {
+      const { code, stdout, stderr } = await command(['help', ...name.split(' ')], unreachable);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toBe((await command([...name.split(' '), '--help'], unreachable)).stdout);
+    },
+  );
+
   test('posthorn serve --help explains every setting', async () => {
     const { stdout } = await command(['serve', '--help'], unreachable);
     const said = stdout.replaceAll(/\s+/g, ' ');

@@ -18,6 +18,7 @@ import { eventId, findDelivery, namesOf, webhookId } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 import { uncertain } from '../uncertain.js';
+import { noteUnknownType } from './events.js';
 
 const argument = {
   name: 'id',
@@ -61,6 +62,7 @@ export const deliveriesList: Command = {
     const type = exactTypeOf(options);
     const connection = await connect(context);
     const { posthorn } = connection;
+    await noteUnknownType(posthorn, type, context.terminal);
     const query = {
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       event_id: options.event && (await eventId(connection, options.event)),

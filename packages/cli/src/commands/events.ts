@@ -111,7 +111,7 @@ export const eventsTail: Command = {
 };
 
 /** Says that a type is unknown, which is most likely a typo. It may have left the catalogue, so this is no failure. */
-async function noteUnknownType(
+export async function noteUnknownType(
   posthorn: Posthorn,
   type: string | undefined,
   terminal: Terminal,

@@ -30,7 +30,8 @@ export const listen: Command = {
     secret: {
       value: 'secret',
       description:
-        'Sign with this secret. If omitted, a secret is generated, printed and kept for the next run.',
+        'Sign with this secret. Environment: POSTHORN_WEBHOOK_SECRET. Without either, a secret is generated, printed and ' +
+        'kept for the next run.',
     },
     from: {
       value: 'now|id',

@@ -1,6 +1,6 @@
 import { Posthorn, PosthornError } from '@posthorn/client';
-import { type Command, CommandFailure, UsageError } from '../command.js';
-import { connect, connectionOptions, defaultUrl, retry, validToken, validUrl } from '../connection.js';
+import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { connect, connectionOptions, defaultUrl, linkOf, retry, validToken } from '../connection.js';
 import { json } from '../listing.js';
 import { Profiles } from '../profiles.js';
 import { promptText, promptToken } from '../prompt.js';
@@ -9,6 +9,13 @@ import { day } from '../short-time.js';
 export const login: Command = {
   name: 'login',
   summary: 'Check an access token and store it with the URL as a profile, in a file that only you can read.',
+  argument: {
+    name: 'link',
+    description:
+      'A link to the console that contains a token (…/console#token=…). Replaces --url and --token. Other users of this ' +
+      'machine can see it; you can also paste it when the command asks for a token.',
+    optional: true,
+  },
   options: {
     profile: { value: 'name', description: 'Name of the profile.', fallback: 'default' },
     url: { value: 'URL', description: 'Address of the service. Environment: POSTHORN_URL.' },
@@ -27,8 +34,7 @@ export const login: Command = {
       throw new UsageError(`--profile: '${name}' is not valid. Use letters, digits, '.', '_' and '-'.`);
     const stored = await profiles.find(name);
     const suggested = env.POSTHORN_URL || stored?.profile.url || defaultUrl;
-    const url = validUrl(options.url ?? (await promptText(context, 'Address of the service', suggested)));
-    const token = validToken(options.token ?? (await promptToken(context)));
+    const { url, token } = await given(context, suggested);
     if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
     const own = await new Posthorn({ url, token, retry }).token().catch((error: unknown) => {
       if (!(error instanceof PosthornError)) throw error;
@@ -52,6 +58,19 @@ export const login: Command = {
       terminal.note(`${variable} is set and overrides the stored profile. Unset it to use the profile.`);
   },
 };
+
+/** Returns where to log in, and with which token. A link to the console contains both. */
+async function given(context: Context, suggested: string): Promise<{ url: string; token: string }> {
+  const { options, argument } = context;
+  const place = argument || options.url;
+  const link = place ? linkOf(place) : undefined;
+  const text = options.token ?? link?.token ?? (await promptToken(context));
+  const own = text.includes('#token=') ? linkOf(text) : undefined;
+  // Asked last: a link, which is pasted without being shown, contains the address.
+  const url =
+    link?.url ?? own?.url ?? linkOf(await promptText(context, 'Address of the service', suggested)).url;
+  return { url, token: validToken(own?.token ?? text) };
+}
 
 export const logout: Command = {
   name: 'logout',

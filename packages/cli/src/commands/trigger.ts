@@ -31,7 +31,8 @@ export const trigger: Command = {
     },
     secret: {
       value: 'secret',
-      description: 'Sign with this secret. Default: the one that posthorn listen generates and keeps.',
+      description:
+        'Sign with this secret. Environment: POSTHORN_WEBHOOK_SECRET. Default: the one that posthorn listen generates and keeps.',
     },
     json,
     ...connectionOptions,

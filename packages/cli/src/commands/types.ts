@@ -1,5 +1,5 @@
-import type { Command } from '../command.js';
-import { CommandFailure } from '../command.js';
+import { sampleTypes } from '@posthorn/receiver/testing';
+import { type Command, CommandFailure, type Context } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
 import { jsonLines } from '../listing.js';
@@ -35,6 +35,19 @@ export const types: Command = {
       );
   },
 };
+
+const completionMsMax = 1_000;
+
+/** Returns the event types of the service or, if it does not respond in time, the built-in ones. */
+export async function knownTypes(context: Context): Promise<readonly string[]> {
+  try {
+    const { posthorn } = await connect(context);
+    const signal = AbortSignal.timeout(completionMsMax);
+    return (await posthorn.eventTypes.list({ signal }).all()).map(({ type }) => type);
+  } catch {
+    return sampleTypes;
+  }
+}
 
 /** Returns the failure for a type that is not among the known ones. */
 export function unknownType(type: string, known: readonly string[]): CommandFailure {

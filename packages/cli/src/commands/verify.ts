@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { type Refusal, signingKey, type Verification, verify } from '@posthorn/receiver';
 import { changeOfByte, changeOfLines, isSearched } from '../body-change.js';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { givenSecret } from '../listen-state.js';
 import { choiceOf, json } from '../listing.js';
 import { readRequest, type SavedRequest } from '../saved-request.js';
 
@@ -16,7 +17,10 @@ export const verifyCommand: Command = {
   name: 'verify',
   summary: 'Check the signatures of a saved request. If one is not valid, show why.',
   options: {
-    secret: { value: 'secret', description: 'The secret of the webhook.', required: true },
+    secret: {
+      value: 'secret',
+      description: 'The secret of the webhook. Environment: POSTHORN_WEBHOOK_SECRET.',
+    },
     request: {
       value: 'file',
       description:
@@ -36,12 +40,14 @@ export const verifyCommand: Command = {
     json,
   },
   run: async (context) => {
-    const { options, terminal } = context;
+    const { options, env, terminal } = context;
+    const secret = givenSecret(options, env);
+    if (secret === undefined)
+      throw new UsageError('posthorn verify requires --secret. You can also set POSTHORN_WEBHOOK_SECRET.');
     const only = choiceOf({ signature: options.signature?.toLowerCase() }, 'signature', signatures);
     const saved = await requestIn(context);
     const request = only === undefined ? saved : { ...saved, headers: headersWith(only, saved) };
     const toleranceSeconds = options['any-age'] ? anyAge : secondsOf(options.tolerance ?? '300');
-    const secret = options.secret ?? '';
     const incomplete = only === undefined ? incompleteIn(saved, secret) : undefined;
     const verification = incomplete ?? verify(request.body, request.headers, secret, { toleranceSeconds });
     const verdict = verification.ok || incomplete ? verification : explained(verification, request, secret);

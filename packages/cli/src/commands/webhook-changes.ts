@@ -2,6 +2,7 @@ import type { ChangeWebhookRequest } from '@posthorn/client';
 import { type Command, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { withValue } from '../json-text.js';
+import { givenSecret } from '../listen-state.js';
 import { json, listOf } from '../listing.js';
 import { requireConfirmation } from '../prompt.js';
 import { newSecret } from '../secret.js';
@@ -46,14 +47,14 @@ export const webhooksCreate: Command = {
     ...settings,
     events: { ...settings.events, fallback: '*' },
     workspace: { value: 'WS-x', description: 'Send only events from this workspace.' },
-    secret,
+    secret: { ...secret, description: `${secret.description} Environment: POSTHORN_WEBHOOK_SECRET.` },
     json,
     ...connectionOptions,
   },
   run: async (context) => {
-    const { options, terminal, argument } = context;
+    const { options, env, terminal, argument } = context;
     const { posthorn, texts, organization } = await connect(context);
-    const secret = chosenSecret(options);
+    const secret = chosenSecret(givenSecret(options, env));
     const request = {
       organization_id: await organization(),
       url: argument,
@@ -135,7 +136,8 @@ export const webhooksRotate: Command = {
     const { options, terminal, argument } = context;
     const connection = await connect(context);
     const { grace } = options;
-    const secret = chosenSecret(options);
+    // Not from the environment, which may have the secret that is replaced.
+    const secret = chosenSecret(options.secret);
     const id = await webhookId(connection, argument);
     const { previous_secret_until: before } = await connection.posthorn.webhooks.get(id);
     const hadOlder = isInFuture(before);
@@ -185,7 +187,7 @@ interface Secret {
  * Returns the secret of the options, or a generated one. The service could generate it too, but if its response was
  * lost, the repeated request would not return it.
  */
-function chosenSecret({ secret }: Options): Secret {
+function chosenSecret(secret: string | undefined): Secret {
   return secret === undefined
     ? { text: newSecret(), isGenerated: true }
     : { text: secret, isGenerated: false };

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
+import { loadCatalogue } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
+import { loadPortalLogo } from '../console/console.js';
 import { EmbeddedUnavailable } from '../embedded/account.js';
 import { hasDatabase } from '../embedded/cluster.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
@@ -37,7 +39,7 @@ const clockMsMax = 1_000;
 export const doctor: OperatorCommand = {
   name: 'doctor',
   summary:
-    'Check the database, the clock, the keys, the permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, the permissions, the files in the settings, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
     terminal.finishesWithoutReader = true;
@@ -79,6 +81,7 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
         'data directory',
         'not used, because DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN are set',
       );
+  yield* files(config);
   yield guard(config);
   yield await checkPort('public listener', config.host, config.port, 'POSTHORN_HOST and POSTHORN_PORT');
   yield await checkPort(
@@ -298,6 +301,24 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
     yield problem('secret key', `does not decrypt the secrets of ${webhooksText(others)}`, restoreKey);
   else if (sealed) yield fine('secret key', 'decrypts the secrets of all webhooks');
   else yield fine('secret key', 'valid; there are no webhooks yet');
+}
+
+/** Checks the files that `serve` reads. Files in a database URL are read with the settings. */
+async function* files({ catalogueFile, portalLogoFile }: Config): AsyncGenerator<Finding> {
+  const checks = [
+    ['catalogue', catalogueFile, loadCatalogue],
+    ['portal logo', portalLogoFile, loadPortalLogo],
+  ] as const;
+  for (const [check, file, load] of checks) {
+    if (file === undefined) continue;
+    const failure = await load(file).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    yield failure === undefined
+      ? fine(check, `${file} can be used`)
+      : problem(check, failure, 'Correct the file or the setting.');
+  }
 }
 
 /** Checks the setting in this environment. A running service may have been started with another one. */

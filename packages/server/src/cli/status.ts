@@ -1,4 +1,4 @@
-import { type Column, json, shortTime, type Terminal, timeColumn } from 'posthorn';
+import { type Column, json, limitOf, limitOption, shortTime, type Terminal, timeColumn } from 'posthorn';
 import {
   type FailingWebhook,
   type Overview,
@@ -12,7 +12,7 @@ import { restoreKey, webhooksText } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 
-const failingMax = 10;
+const failingMax = '10';
 const longWaitSeconds = 60;
 const soonMs = 7 * 86_400_000;
 
@@ -20,10 +20,18 @@ export const status: OperatorCommand = {
   name: 'status',
   summary:
     'Show the nodes, the waiting deliveries, the failing webhooks, the partitions, and whether the secret key works.',
-  options: { json },
+  options: {
+    limit: {
+      ...limitOption,
+      description: 'Maximum number of failing webhooks, 1 to 1000, newest failures first.',
+      fallback: failingMax,
+    },
+    json,
+  },
   run: async ({ options, config, terminal }) => {
+    const limit = limitOf({ limit: options.limit ?? failingMax });
     const overview = await withDatabase(config, async (database) =>
-      readOverview(database, failingMax, await keyPrefixes(config)),
+      readOverview(database, limit, await keyPrefixes(config)),
     );
     if (options.json) {
       const failing_webhooks = overview.failing_webhooks.map((one) => ({
@@ -34,9 +42,15 @@ export const status: OperatorCommand = {
       return;
     }
     showFigures(terminal, overview);
-    if (overview.failing_webhooks.length > 0) {
+    const shown = overview.failing_webhooks.length;
+    const { failing } = overview.webhooks;
+    if (shown > 0) {
       title(terminal, 'Failing webhooks');
       terminal.table(failingColumns, overview.failing_webhooks);
+      if (failing > shown)
+        terminal.note(
+          `Only the newest ${shown} of ${failing} failing webhooks are shown. Raise --limit to see more.`,
+        );
     }
     title(terminal, 'Partitions');
     terminal.table(partitionColumns, overview.partitions);
@@ -69,7 +83,7 @@ function showFigures(terminal: Terminal, overview: Overview): void {
     ],
     [
       'Webhooks',
-      `${webhooks.active} active, ${webhooks.unverified} unverified, ${webhooks.disabled} disabled`,
+      `${webhooks.active} active (${webhooks.failing} failing), ${webhooks.unverified} unverified, ${webhooks.disabled} disabled`,
     ],
     ['Secret key', secretKeyText(overview.undecryptable_webhooks)],
   ]);

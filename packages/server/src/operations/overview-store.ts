@@ -35,7 +35,8 @@ export interface Overview {
     /** Waiting until their webhook is verified. */
     held: number;
   };
-  webhooks: { active: number; unverified: number; disabled: number };
+  /** `failing` counts the active ones that have had only failures since some time. */
+  webhooks: { active: number; failing: number; unverified: number; disabled: number };
   /**
    * Webhooks whose deliveries are waiting because none of the keys decrypts their secret or headers. Includes the webhooks
    * of organizations that are moving here, whose deliveries would wait after the move. Null without keys.
@@ -101,6 +102,10 @@ export function readOverview(
     const webhooks = await client.query<Overview['webhooks']>({
       text: `
   select count(*) filter (where status = 'active') as active,
+         (select count(*)
+            from posthorn.webhook_health h
+            join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
+           where h.failing_since is not null and w.status = 'active') as failing,
          count(*) filter (where status = 'unverified') as unverified,
          count(*) filter (where status = 'disabled') as disabled
     from posthorn.webhooks`,
@@ -140,7 +145,7 @@ const failure = `d.http_status, d.error, d.attempted_at from posthorn.deliveries
                where d.organization_id = h.organization_id and d.webhook_id = h.webhook_id`;
 const newestFirst = 'order by d.created_at desc, d.id desc';
 
-/** Returns the active webhooks that have had only failures since `failing_since`, longest-failing first. */
+/** Returns the active webhooks that have had only failures since `failing_since`, newest failures first. */
 async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({
     text: `
@@ -156,7 +161,7 @@ async function readFailingWebhooks(database: Queryable, limit: number): Promise<
        limit 1
     ) latest on true
    where h.failing_since is not null and w.status = 'active'
-   order by h.failing_since
+   order by h.failing_since desc, h.organization_id, h.webhook_id
    limit $1`,
     values: [limit],
   });

@@ -45,7 +45,7 @@ describe('status', () => {
     expect(status).toMatchObject({
       nodes: [{ alive: true }],
       deliveries: { backlog: 0, retrying: 1, in_memory: 0, held: 0 },
-      webhooks: { active: 1, unverified: 0, disabled: 0 },
+      webhooks: { active: 1, failing: 1, unverified: 0, disabled: 0 },
       failing_webhooks: [
         {
           ...{ organization_id: tenant.organization, webhook_id: webhook.id, url: `${receiver.url}?…` },
@@ -78,6 +78,31 @@ describe('status', () => {
     const { stdout } = await command(['status'], { DATABASE_URL: url });
     expect(stdout).toContain('Backlog\t3 waiting for the first attempt\n');
     expect(stdout).toContain('Attention: no node is attempting deliveries. Run posthorn serve');
+  });
+
+  test('shows the newest failures first, and how many there are if --limit cuts them off', async () => {
+    const { database, url } = await freshDatabase();
+    await database.query({
+      text: `
+  with w as (
+    insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
+    select 'ORG-acme', 'WHK-' || n, 'https://example.com', 'active', '{*}', now(), '' from generate_series(1, 12) n
+    returning organization_id, id
+  )
+  insert into posthorn.webhook_health (organization_id, webhook_id, failing_since)
+  select organization_id, id, now() - substr(id, 5)::int * interval '1 hour' from w`,
+    });
+    const env = { DATABASE_URL: url };
+    const { webhooks, failing_webhooks } = JSON.parse((await command(['status', '--json'], env)).stdout);
+    expect(webhooks).toMatchObject({ active: 12, failing: 12 });
+    expect(failing_webhooks.map((one: { webhook_id: string }) => one.webhook_id)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `WHK-${index + 1}`),
+    );
+    const { stdout, stderr } = await command(['status', '--limit', '2'], env);
+    expect(stdout).toContain('12 active (12 failing), ');
+    expect(stderr).toBe('Only the newest 2 of 12 failing webhooks are shown. Raise --limit to see more.\n');
+    expect((await command(['status', '--limit', '12'], env)).stderr).toBe('');
+    expect(await command(['status', '--limit', '0'], env)).toMatchObject({ code: 2, stdout: '' });
   });
 
   test('counts each delivery once: in memory until it is settled, then as its outcome says', async () => {
@@ -202,6 +227,23 @@ describe('doctor', () => {
       detail: '/dev/null/data cannot be created, because /dev/null is not a writable directory',
       remedy: expect.stringContaining('POSTHORN_PLATFORM_TOKEN'),
     });
+  });
+
+  test('checks the files that the service would read', async () => {
+    const place = await dataDirectory('files');
+    await mkdir(place);
+    const [catalogue, logo] = [join(place, 'types.json'), join(place, 'logo.svg')];
+    await writeFile(catalogue, '[{}]');
+    await writeFile(logo, '<svg />');
+    const { code, of } = await findings({ POSTHORN_CATALOGUE: catalogue, POSTHORN_PORTAL_LOGO: logo });
+    expect(code).toBe(1);
+    expect(of.catalogue).toMatchObject({
+      state: 'problem',
+      detail: expect.stringMatching(/^POSTHORN_CATALOGUE: .*entry 0/),
+    });
+    expect(of['portal logo']).toMatchObject({ state: 'ok', detail: `${logo} can be used` });
+    const { stderr } = await findings({ DATABASE_URL: `postgres://a:b@db/x?sslrootcert=${place}/ca.pem` });
+    expect(stderr).toContain('certificate files must exist');
   });
 
   test('creates no database and no key before the first start, and says where it looked', async () => {
