@@ -10,18 +10,7 @@ import { type InputFault, Problem } from '../values/problem.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';
 import { type Arrived, type Route, route } from '../web/route.js';
 import { dataOf, flag, orNull, ReferenceInput, ReferenceSchema, text, time } from '../web/schemas.js';
-import {
-  defaultLifetimeMs,
-  defaultScopes,
-  lifetimeMsMax,
-  newToken,
-  newTokenText,
-  scopes,
-  sessionLifetimeMs,
-  sessionLifetimeMsMax,
-  type Token,
-  tokenHash,
-} from './token.js';
+import * as tokens from './token.js';
 import { createToken, listTokenPage, revokeToken } from './token-store.js';
 
 /** The fields of a token that both listeners show. The token itself is not one of them. */
@@ -31,7 +20,7 @@ const tokenFields = {
   workspace_id: orNull(
     text('The only workspace that the token can access. Null means the whole organization.', 'WS-berlin'),
   ),
-  scopes: Type.Array(Type.Enum([...scopes]), {
+  scopes: Type.Array(Type.Enum([...tokens.scopes]), {
     description: 'What the token may do.',
     examples: [['events:read', 'webhooks:read']],
   }),
@@ -124,9 +113,9 @@ const TokenRequest = Type.Object(
   {
     ...requestFields,
     scopes: Type.Optional(
-      Type.Array(Type.Enum([...scopes]), {
+      Type.Array(Type.Enum([...tokens.scopes]), {
         minItems: 1,
-        description: `What the token may do. Default: ${defaultScopes.map((scope) => `\`${scope}\``).join(', ')}.`,
+        description: `What the token may do. Default: ${tokens.defaultScopes.map((scope) => `\`${scope}\``).join(', ')}.`,
         examples: [['events:read', 'webhooks:read']],
       }),
     ),
@@ -194,10 +183,10 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
         'Creates a token for the public API. Only this response contains the token. Writes the audit log entry ' +
         '`token.created`.',
       body: TokenRequest,
-      input: (arrived, faults) => readLifetime(arrived, faults, lifetimeMsMax, '36500d') ?? defaultLifetimeMs,
+      input: (arrived, faults) => readLifetime(arrived, faults, tokens.lifetimeMsMax, '36500d') ?? tokens.defaultLifetimeMs,
       returns: { 201: IssuedToken },
       handler: async (request, reply) => {
-        const asked = new Set(request.body.scopes ?? defaultScopes);
+        const asked = new Set(request.body.scopes ?? tokens.defaultScopes);
         const { text, token } = await issue(request, request.body, {
           scopes: [...asked],
           lifetimeMs: request.input,
@@ -267,12 +256,12 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
         'like any other token. Writes the audit log entry `portal_session.created`.',
       body: SessionRequest,
       input: (arrived, faults) =>
-        readLifetime(arrived, faults, sessionLifetimeMsMax, '24h') ?? sessionLifetimeMs,
+        readLifetime(arrived, faults, tokens.sessionLifetimeMsMax, '24h') ?? tokens.sessionLifetimeMs,
       returns: { 201: PortalSession },
       handler: async (request, reply) => {
         const { read_only } = request.body;
         const { text, token } = await issue(request, request.body, {
-          scopes: scopes.filter((scope) => !read_only || scope !== 'webhooks:write'),
+          scopes: tokens.scopes.filter((scope) => !read_only || scope !== 'webhooks:write'),
           lifetimeMs: request.input,
           portal: true,
         });
@@ -285,11 +274,11 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
   async function issue(
     request: FastifyRequest,
     { organization_id, workspace_id = null, actor }: Owner,
-    granted: Pick<Parameters<typeof newToken>[0], 'scopes' | 'lifetimeMs' | 'portal'>,
-  ): Promise<{ text: string; token: Token }> {
-    const text = newTokenText(cell);
-    const token = newToken({ organization_id, workspace_id, actor, ...granted }, now());
-    await createToken(database, token, tokenHash(text), originOf(request));
+    granted: Pick<Parameters<typeof tokens.newToken>[0], 'scopes' | 'lifetimeMs' | 'portal'>,
+  ): Promise<{ text: string; token: tokens.Token }> {
+    const text = tokens.newTokenText(cell);
+    const token = tokens.newToken({ organization_id, workspace_id, actor, ...granted }, now());
+    await createToken(database, token, tokens.tokenHash(text), originOf(request));
     return { text, token };
   }
 }
@@ -319,7 +308,7 @@ function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
   return { actor: platformActor, request_id: id, source_address: sourceAddress };
 }
 
-function listedBody(token: Token) {
+function listedBody(token: tokens.Token) {
   const { id, organization_id, workspace_id, scopes, actor, ...rest } = token;
   const { created_at, expires_at, revoked_at, last_used_at, portal } = rest;
   const times = { created_at, expires_at, revoked_at, last_used_at };

@@ -3,21 +3,7 @@ import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
 import { list, pageSchema, sendPage } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
-import {
-  dataOf,
-  filter,
-  flag,
-  id,
-  mapOf,
-  oneOf,
-  organizationId,
-  orNull,
-  ownOrganization,
-  ReferenceSchema,
-  text,
-  time,
-  whole,
-} from '../web/schemas.js';
+import * as schemas from '../web/schemas.js';
 import { auditEntryJson, earliestAuditMs } from './audit.js';
 import { readAuditPage } from './audit-store.js';
 import { verifyChainEnd } from './chain-store.js';
@@ -32,28 +18,28 @@ const anyValue = (description: string) =>
 
 const AuditEntry = Type.Object(
   {
-    id: id('AUD', 'Entry ID.', 'AUD-01JAB3C4D50000000G9J0K1M2N'),
-    organization_id: id('ORG', 'Organization ID.', 'ORG-demo'),
-    workspace_id: orNull(
-      id('WS', 'Workspace ID. Null if the action concerns the whole organization.', 'WS-berlin'),
+    id: schemas.id('AUD', 'Entry ID.', 'AUD-01JAB3C4D50000000G9J0K1M2N'),
+    organization_id: schemas.id('ORG', 'Organization ID.', 'ORG-demo'),
+    workspace_id: schemas.orNull(
+      schemas.id('WS', 'Workspace ID. Null if the action concerns the whole organization.', 'WS-berlin'),
     ),
-    actor: ReferenceSchema(
+    actor: schemas.ReferenceSchema(
       'Who performed the action, such as a `user`, an `agent` or a `token`. `operator` means that someone used the command line.',
       { type: 'user', id: 'USR-ada' },
     ),
-    action: text('The action, such as `webhook.created`.', 'webhook.updated'),
-    target: ReferenceSchema('What the action changed, such as a `webhook`, a `token` or a `service_line`.', {
+    action: schemas.text('The action, such as `webhook.created`.', 'webhook.updated'),
+    target: schemas.ReferenceSchema('What the action changed, such as a `webhook`, a `token` or a `service_line`.', {
       type: 'webhook',
       id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     }),
-    request_id: orNull(
-      text(
+    request_id: schemas.orNull(
+      schemas.text(
         'Request ID, as in `X-Request-Id`. Null for actions on the command line.',
         '9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b',
       ),
     ),
-    source_address: orNull(text('IP address that the request came from.', '203.0.113.7')),
-    changes: mapOf(
+    source_address: schemas.orNull(schemas.text('IP address that the request came from.', '203.0.113.7')),
+    changes: schemas.mapOf(
       Type.Object(
         {
           from: anyValue('Old value. Null if there was none.'),
@@ -66,22 +52,22 @@ const AuditEntry = Type.Object(
         examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
       },
     ),
-    created_at: time('Time of the action.'),
+    created_at: schemas.time('Time of the action.'),
   },
   { title: 'AuditEntry', additionalProperties: false },
 );
 
 const AuditChainFault = Type.Object(
   {
-    kind: oneOf(
+    kind: schemas.oneOf(
       ['altered', 'missing', 'added', 'unknown_end'],
       '`altered`: the hash does not match this entry and the previous hash. `missing`: the entry at this position was ' +
         'removed. `added`: the entry does not belong to the chain. `unknown_end`: the record of where the chain ends was ' +
         'removed.',
     ),
-    position: whole('Position in the chain.', 2),
-    id: orNull(
-      text(
+    position: schemas.whole('Position in the chain.', 2),
+    id: schemas.orNull(
+      schemas.text(
         'ID of the entry at this position or, if that entry is missing, of the next one. Null if there is none.',
         'AUD-01JAB3C4D50000000G9J0K1M2N',
       ),
@@ -92,15 +78,15 @@ const AuditChainFault = Type.Object(
 
 const AuditChain = Type.Object(
   {
-    organization_id: organizationId,
-    intact: flag('Whether all entries that were checked are valid.'),
-    entries: whole('Number of entries that are stored.', 1204),
-    checked: whole(
+    organization_id: schemas.organizationId,
+    intact: schemas.flag('Whether all entries that were checked are valid.'),
+    entries: schemas.whole('Number of entries that are stored.', 1204),
+    checked: schemas.whole(
       `Number of entries that were checked: the newest ones, at most ${checkedMax.toLocaleString('en')}.`,
       checkedMax,
     ),
-    position: whole('Position of the last valid entry.', 1204),
-    head: text(
+    position: schemas.whole('Position of the last valid entry.', 1204),
+    head: schemas.text(
       'Hash of the last valid entry, in hexadecimal. Empty if there are no entries. Store it elsewhere ' +
         'to compare it later.',
       '6ca9ad45dec9566c1fe3307709ff59fe9ff024d5d82b0c1075bf7c68b9f77849',
@@ -109,7 +95,7 @@ const AuditChain = Type.Object(
       description: 'The first fault in the chain. Null if there is none.',
       examples: [null],
     }),
-    checked_at: time('Time of the check.'),
+    checked_at: schemas.time('Time of the check.'),
   },
   { title: 'AuditChain', additionalProperties: false },
 );
@@ -130,11 +116,11 @@ export function auditRoutes(database: Database, now: () => number): readonly Rou
       ...list({
         name: 'audit logs',
         filters: {
-          organization_id: ownOrganization,
-          workspace_id: filter('Return only entries for this workspace.', 'WS-berlin'),
-          actor_id: filter('Return only entries for actions by this actor.', 'USR-ada'),
-          action: filter('Return only entries with this action.', 'webhook.created'),
-          target_id: filter(
+          organization_id: schemas.ownOrganization,
+          workspace_id: schemas.filter('Return only entries for this workspace.', 'WS-berlin'),
+          actor_id: schemas.filter('Return only entries for actions by this actor.', 'USR-ada'),
+          action: schemas.filter('Return only entries with this action.', 'webhook.created'),
+          target_id: schemas.filter(
             'Return only entries about this target. Use it to get the history of one webhook, token or resource.',
             'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
           ),
@@ -162,8 +148,8 @@ export function auditRoutes(database: Database, now: () => number): readonly Rou
         'was altered or removed. A token that is restricted to a workspace gets 403, because the chain contains ' +
         'the entries of all workspaces. `posthorn audit verify` checks all entries.',
       scopes: ['audit:read'],
-      query: Type.Object({ organization_id: ownOrganization }, { additionalProperties: false }),
-      returns: { 200: dataOf(AuditChain) },
+      query: Type.Object({ organization_id: schemas.ownOrganization }, { additionalProperties: false }),
+      returns: { 200: schemas.dataOf(AuditChain) },
       handler: async ({ tenancy: { organization_id, workspace_id } }) => {
         if (workspace_id !== undefined) {
           throw new Problem(

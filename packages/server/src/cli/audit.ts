@@ -1,10 +1,5 @@
 import { type Column, CommandFailure, jsonLines, type Terminal } from 'posthorn';
-import {
-  type ChainFault,
-  type ChainReport,
-  readAuditedOrganizations,
-  verifyChain,
-} from '../audit/chain-store.js';
+import * as chains from '../audit/chain-store.js';
 import type { Database } from '../postgres/database.js';
 import type { OperatorCommand } from './operator.js';
 import { organizationOf } from './options.js';
@@ -21,10 +16,10 @@ export const auditVerify: OperatorCommand = {
     terminal.finishesWithoutReader = true;
     const only = organizationOf(options);
     const isTable = terminal.isInteractive && !options.json;
-    const reports: ChainReport[] = [];
+    const reports: chains.ChainReport[] = [];
     await withDatabase(config, async (database) => {
       for await (const id of organizationsOf(database, only)) {
-        const report = await verifyChain(database, id, (seen, of) =>
+        const report = await chains.verifyChain(database, id, (seen, of) =>
           terminal.status(terminal.paint('dim', `${id}: ${seen} of ${of}`)),
         );
         if (only !== undefined && isUnknown(report)) throw new CommandFailure(noEntries(only));
@@ -49,20 +44,20 @@ async function* organizationsOf(database: Database, only: string | undefined): A
   }
   let last = '';
   for (;;) {
-    const some = await readAuditedOrganizations(database, last, organizationsAtOnce);
+    const some = await chains.readAuditedOrganizations(database, last, organizationsAtOnce);
     yield* some;
     if (some.length < organizationsAtOnce) return;
     last = some.at(-1) ?? last;
   }
 }
 
-function reportBody({ organization_id, entries, position, head, fault }: ChainReport) {
+function reportBody({ organization_id, entries, position, head, fault }: chains.ChainReport) {
   return fault
     ? { organization_id, intact: false, fault: fault.kind, position: fault.position, id: fault.id }
     : { organization_id, intact: true, entries, position, head };
 }
 
-function reportLine({ organization_id, entries, position, head, fault }: ChainReport): string {
+function reportLine({ organization_id, entries, position, head, fault }: chains.ChainReport): string {
   if (fault) return [organization_id, describe(fault)].join('\t');
   return [
     organization_id,
@@ -72,7 +67,7 @@ function reportLine({ organization_id, entries, position, head, fault }: ChainRe
   ].join('\t');
 }
 
-const reportColumns: readonly Column<ChainReport>[] = [
+const reportColumns: readonly Column<chains.ChainReport>[] = [
   { title: 'organization', of: ({ organization_id }) => organization_id },
   { title: 'entries', of: ({ entries }) => String(entries) },
   { title: 'position', of: ({ position }) => String(position) },
@@ -80,7 +75,7 @@ const reportColumns: readonly Column<ChainReport>[] = [
 ];
 
 /** Prints the intact chains as a table, and the broken ones below it. */
-function showReports(reports: readonly ChainReport[], terminal: Terminal): void {
+function showReports(reports: readonly chains.ChainReport[], terminal: Terminal): void {
   const intact = reports.filter(({ fault }) => !fault);
   if (intact.length > 0) terminal.table(reportColumns, intact);
   if (reports.length === 0) terminal.line('No entries found.');
@@ -90,7 +85,7 @@ function showReports(reports: readonly ChainReport[], terminal: Terminal): void 
 }
 
 /** Returns whether an organization has neither entries nor a chain: its ID is most likely a typo. */
-function isUnknown({ position, fault }: ChainReport): boolean {
+function isUnknown({ position, fault }: chains.ChainReport): boolean {
   return position === 0 && !fault;
 }
 
@@ -98,12 +93,12 @@ function noEntries(organization: string): string {
   return `No audit log found for ${organization}. Run posthorn audit verify without --organization to list all audit logs.`;
 }
 
-function describe({ kind, position, id }: ChainFault): string {
+function describe({ kind, position, id }: chains.ChainFault): string {
   if (kind !== 'missing') return `position ${position} (${id}): ${meanings[kind]}`;
   return `position ${position}: the entry was removed; ${id === null ? 'no entry follows' : `the next entry is ${id}`}`;
 }
 
-const meanings: Record<Exclude<ChainFault['kind'], 'missing'>, string> = {
+const meanings: Record<Exclude<chains.ChainFault['kind'], 'missing'>, string> = {
   altered:
     'the hash does not match this entry and the previous hash; this entry or the previous one was altered',
   added: 'this entry does not belong to the chain; it was added',

@@ -1,17 +1,5 @@
 import { join } from 'node:path';
-import {
-  DashboardView,
-  type DemoOptions,
-  LineView,
-  parseRate,
-  Refused,
-  type RunningDemo,
-  rateAccepts,
-  runDemo,
-  type Summary,
-  summaryLines,
-  type View,
-} from '@posthorn/demo';
+import * as demo from '@posthorn/demo';
 import type { Logger } from 'pino';
 import { CommandFailure, shellWord, UsageError } from 'posthorn';
 import { startService } from '../service.js';
@@ -37,13 +25,13 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
   process.stdout.on('error', () => stop.ask());
   const log = new LogKeeper();
   const isDashboard = terminal.isInteractive && env.TERM !== 'dumb';
-  let view: View | undefined;
-  const onStart = (running: RunningDemo) => {
+  let view: demo.View | undefined;
+  const onStart = (running: demo.RunningDemo) => {
     if (isDashboard) {
       log.hold((message) => running.figures.troubled(message));
       const keys = { onQuit: () => stop.ask(), onInterrupt: () => stop.insist() };
-      view = new DashboardView(running, (style, text) => terminal.paint(style, text), keys);
-    } else if (!options.json) view = new LineView(running, (line) => terminal.line(line));
+      view = new demo.DashboardView(running, (style, text) => terminal.paint(style, text), keys);
+    } else if (!options.json) view = new demo.LineView(running, (line) => terminal.line(line));
   };
   const close = () => {
     view?.close();
@@ -55,9 +43,9 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
     const summary = await runOnService(config, logger, { perSecond, forMs, stop: stop.signal, onStart });
     close();
     if (options.json) terminal.line(JSON.stringify(summary));
-    else for (const line of [...summaryLines(summary), '', ...farewell(config)]) terminal.line(line);
+    else for (const line of [...demo.summaryLines(summary), '', ...farewell(config)]) terminal.line(line);
   } catch (error) {
-    throw error instanceof Refused ? new CommandFailure(error.message) : error;
+    throw error instanceof demo.Refused ? new CommandFailure(error.message) : error;
   } finally {
     close();
     if (stop.isHungUp) terminal.hangUp();
@@ -68,13 +56,13 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
 async function runOnService(
   config: Config,
   logger: Logger,
-  options: Pick<DemoOptions, 'perSecond' | 'forMs' | 'stop' | 'onStart'>,
-): Promise<Summary> {
+  options: Pick<demo.DemoOptions, 'perSecond' | 'forMs' | 'stop' | 'onStart'>,
+): Promise<demo.Summary> {
   const service = await startService(config, logger);
   useHeapSparingly();
   try {
     const accessToken = await prepareDemo(service.database, config, Date.now());
-    return await runDemo({
+    return await demo.runDemo({
       ...options,
       service: {
         publicUrl: service.publicUrl ?? '',
@@ -172,9 +160,9 @@ class LogKeeper {
 }
 
 function rateOf(text: string): number {
-  const perSecond = parseRate(text);
+  const perSecond = demo.parseRate(text);
   if (perSecond === undefined)
-    throw new UsageError(`--rate: '${text}' is not valid. Expected ${rateAccepts}.`);
+    throw new UsageError(`--rate: '${text}' is not valid. Expected ${demo.rateAccepts}.`);
   return perSecond;
 }
 

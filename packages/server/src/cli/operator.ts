@@ -1,13 +1,5 @@
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
-import {
-  isConnectFailure,
-  isForbidden,
-  isRefusedWrite,
-  isTooSlow,
-  isTransient,
-  isUnreachable,
-  reasonOf,
-} from '../postgres/database-errors.js';
+import * as errors from '../postgres/database-errors.js';
 import { type Config, readConfig, type SettingName, settings } from '../settings/config.js';
 import { OperatorError } from '../values/operator-error.js';
 import { connectAdvice, tooSlow } from './with-database.js';
@@ -78,20 +70,22 @@ function plainText(markdown: string): string {
 /** Returns a one-line failure for an error that a user can act on, and any other error unchanged. */
 export function failureOf(error: unknown): unknown {
   if (error instanceof OperatorError) return new CommandFailure(error.message);
-  if (isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
-  if (!isRefusedWrite(error) && (isUnreachable(error) || isConnectFailure(error))) {
+  if (errors.isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
+  if (!errors.isRefusedWrite(error) && (errors.isUnreachable(error) || errors.isConnectFailure(error))) {
     const advice =
       connectAdvice(error, 'DATABASE_URL') ??
       'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
-    return new CommandFailure(`Cannot connect to the database: ${reasonOf(error as Error)}. ${advice}`);
-  }
-  if (isForbidden(error))
     return new CommandFailure(
-      `The user in DATABASE_URL lacks a permission: ${reasonOf(error as Error)}. Run posthorn doctor to see what to do.`,
+      `Cannot connect to the database: ${errors.reasonOf(error as Error)}. ${advice}`,
     );
-  if (isTransient(error))
+  }
+  if (errors.isForbidden(error))
     return new CommandFailure(
-      `The database could not run the command: ${reasonOf(error as Error)}. Try again. If that does not help, run posthorn doctor.`,
+      `The user in DATABASE_URL lacks a permission: ${errors.reasonOf(error as Error)}. Run posthorn doctor to see what to do.`,
+    );
+  if (errors.isTransient(error))
+    return new CommandFailure(
+      `The database could not run the command: ${errors.reasonOf(error as Error)}. Try again. If that does not help, run posthorn doctor.`,
     );
   return error;
 }

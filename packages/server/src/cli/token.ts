@@ -8,17 +8,7 @@ import {
   type Options,
   UsageError,
 } from 'posthorn';
-import {
-  defaultLifetimeMs,
-  defaultScopes,
-  lifetimeMsMax,
-  newToken,
-  newTokenText,
-  type Scope,
-  scopes,
-  type Token,
-  tokenHash,
-} from '../access/token.js';
+import * as tokens from '../access/token.js';
 import { createToken, listTokenPage, revokeToken } from '../access/token-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
@@ -42,8 +32,8 @@ export const tokenCreate: OperatorCommand = {
     workspace: { value: 'WS-x', description: 'Restrict the token to this workspace.' },
     scopes: {
       value: 'a,b',
-      description: `Comma-separated scopes: ${scopes.join(', ')}.`,
-      fallback: defaultScopes.join(','),
+      description: `Comma-separated scopes: ${tokens.scopes.join(', ')}.`,
+      fallback: tokens.defaultScopes.join(','),
     },
     'actor-type': { value: 'user', description: 'Actor type for the audit log. Requires --actor-id.' },
     'actor-id': { value: 'USR-x', description: 'Actor ID for the audit log. Requires --actor-type.' },
@@ -53,10 +43,10 @@ export const tokenCreate: OperatorCommand = {
   run: async ({ options, config, terminal }) => {
     const token = tokenOf(options, Date.now());
     const create = async (database: Database) => {
-      const text = newTokenText(await cellOf(database, config.cell));
+      const text = tokens.newTokenText(await cellOf(database, config.cell));
       await writtenHere(
         token.organization_id,
-        createToken(database, token, tokenHash(text), operatorOrigin()),
+        createToken(database, token, tokens.tokenHash(text), operatorOrigin()),
       );
       return text;
     };
@@ -110,7 +100,7 @@ export const tokenList: OperatorCommand = {
   },
 };
 
-const columns: readonly Column<Token>[] = [
+const columns: readonly Column<tokens.Token>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'organization', of: ({ organization_id }) => organization_id },
   { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
@@ -165,9 +155,9 @@ async function cellOf(database: Database, given: string | undefined): Promise<st
   return stored ?? given;
 }
 
-function tokenOf(options: Options, nowMs: number): Token {
-  const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);
-  if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > lifetimeMsMax) {
+function tokenOf(options: Options, nowMs: number): tokens.Token {
+  const lifetimeMs = options.expires === undefined ? tokens.defaultLifetimeMs : parseDurationMs(options.expires);
+  if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > tokens.lifetimeMsMax) {
     throw new UsageError(
       `--expires: '${options.expires}' is not valid. Expected a duration such as 90d, 12h or 30m, at most 36500d.`,
     );
@@ -176,7 +166,7 @@ function tokenOf(options: Options, nowMs: number): Token {
     throw new UsageError('--actor-type and --actor-id must be used together.');
   }
   const actorId = options['actor-id'];
-  return newToken(
+  return tokens.newToken(
     {
       organization_id: organizationOf(options) ?? '',
       workspace_id: workspaceOf(options) ?? null,
@@ -195,17 +185,17 @@ function tokenOf(options: Options, nowMs: number): Token {
   );
 }
 
-function parseScopes(text: string | undefined): readonly Scope[] {
-  if (text === undefined) return defaultScopes;
+function parseScopes(text: string | undefined): readonly tokens.Scope[] {
+  if (text === undefined) return tokens.defaultScopes;
   const named = [...new Set(text.split(',').map((part) => part.trim()))];
-  const unknown = named.find((name) => !(scopes as readonly string[]).includes(name));
+  const unknown = named.find((name) => !(tokens.scopes as readonly string[]).includes(name));
   if (unknown !== undefined)
-    throw new UsageError(`--scopes: '${unknown}' is not a scope. Expected ${scopes.join(', ')}.`);
-  return named as Scope[];
+    throw new UsageError(`--scopes: '${unknown}' is not a scope. Expected ${tokens.scopes.join(', ')}.`);
+  return named as tokens.Scope[];
 }
 
 /** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each permission. */
-function shortScopes(granted: readonly Scope[]): string {
+function shortScopes(granted: readonly tokens.Scope[]): string {
   const letters = new Map<string, string>();
   for (const scope of granted) {
     const [what = '', verb = ''] = scope.split(':');
@@ -214,7 +204,7 @@ function shortScopes(granted: readonly Scope[]): string {
   return [...letters].map((parts) => parts.join(':')).join(',');
 }
 
-function stateOf(token: Token, nowMs: number): string {
+function stateOf(token: tokens.Token, nowMs: number): string {
   if (token.revoked_at) return 'revoked';
   return token.expires_at.getTime() > nowMs ? 'usable' : 'expired';
 }

@@ -1,11 +1,5 @@
 import type { Database } from '../postgres/database.js';
-import {
-  isCanceled,
-  isLockTimeout,
-  isTooSlow,
-  isUnreachable,
-  refusalOf,
-} from '../postgres/database-errors.js';
+import * as errors from '../postgres/database-errors.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { type Problem, unavailable } from '../values/problem.js';
 import {
@@ -140,9 +134,10 @@ export class Recorder {
     try {
       return await this.#commit(batch);
     } catch (error) {
-      const isHeld = isLockTimeout(error) || isCanceled(error);
+      const isHeld = errors.isLockTimeout(error) || errors.isCanceled(error);
       if (isHeld) this.#keyed.rejectWaiting(tooManyHeld(), waitMsMax, organizationOf(batch));
-      else if (isUnreachable(error) || isTooSlow(error)) this.#keyed.rejectWaiting(error, waitMsMax);
+      else if (errors.isUnreachable(error) || errors.isTooSlow(error))
+        this.#keyed.rejectWaiting(error, waitMsMax);
       throw error;
     }
   }
@@ -193,7 +188,7 @@ export class Recorder {
     } catch (error) {
       // If the database neither refused the batch nor was unreachable, the error is a bug after the commit. Then,
       // deliveries may be leased to this node without its knowledge, and would wait until the process ends.
-      if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
+      if (!isRefused(error) && !errors.isUnreachable(error)) this.#database.onLeaseInDoubt();
       throw error;
     }
   }
@@ -208,7 +203,7 @@ export class Recorder {
         from = to;
       }
     } catch (error) {
-      const away = refusalOf(error)?.organizationId;
+      const away = errors.refusalOf(error)?.organizationId;
       const refused = group.filter((waiting) => hasEventsOf(waiting, away));
       // A request that PostgreSQL refuses must not fail the others. If the error names an organization, the others need
       // one more commit. Otherwise, halving the batch finds the request in a few more. After a timeout, it is not
@@ -217,12 +212,12 @@ export class Recorder {
         for (const { reject } of refused) reject(error);
         const others = group.filter((waiting) => !hasEventsOf(waiting, away));
         if (others.length > 0) await this.#commitGroup(others);
-      } else if (group.length > 1 && isRefused(error) && !isTooSlow(error)) {
+      } else if (group.length > 1 && isRefused(error) && !errors.isTooSlow(error)) {
         const half = Math.ceil(group.length / 2);
         await this.#commitGroup(group.slice(0, half));
         await this.#commitGroup(group.slice(half));
       } else {
-        const late = isUnreachable(error) || isTooSlow(error) ? this.#takeLate() : [];
+        const late = errors.isUnreachable(error) || errors.isTooSlow(error) ? this.#takeLate() : [];
         for (const { reject } of [...group, ...late]) reject(error);
       }
     }
@@ -238,7 +233,7 @@ export class Recorder {
 
 /** Returns whether the database refused the statement, so that nothing was written. */
 function isRefused(error: unknown): boolean {
-  return !isUnreachable(error) && /^[0-9A-Z]{5}$/.test((error as { code?: string }).code ?? '');
+  return !errors.isUnreachable(error) && /^[0-9A-Z]{5}$/.test((error as { code?: string }).code ?? '');
 }
 
 function tooManyHeld(): Problem {

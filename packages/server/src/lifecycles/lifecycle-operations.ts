@@ -4,25 +4,8 @@ import { table } from '../web/markdown.js';
 import type { Route, Tag } from '../web/route.js';
 import { dataOf, EventSchema } from '../web/schemas.js';
 import { type Lifecycle, lifecycles, type Move, transitionsOf } from './lifecycles.js';
-import {
-  attributesOf,
-  attributesSetBy,
-  type Change,
-  counterOf,
-  eventTypeOf,
-  type LifecycleRequest,
-  payloadOf,
-  resourceBody,
-  type StoredResource,
-} from './resource.js';
-import {
-  createInputChecker,
-  creationSchema,
-  moveSchema,
-  payloadFields,
-  resourceSchema,
-  titleOf,
-} from './resource-schema.js';
+import * as resources from './resource.js';
+import * as schemas from './resource-schema.js';
 
 /** One tag per type of resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
@@ -34,11 +17,11 @@ export function creationColumns(lifecycle: Lifecycle): Columns {
   const { to, event } = lifecycle.creation;
   const sample = sampleOf(lifecycle);
   return {
-    operationId: `create${titleOf(lifecycle.kind)}`,
+    operationId: `create${schemas.titleOf(lifecycle.kind)}`,
     tag: tagName(lifecycle),
     summary: `Create ${article(nounOf(lifecycle))}`,
     description: `The initial status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
-    ...checkedBody(creationSchema(lifecycle), sample.request),
+    ...checkedBody(schemas.creationSchema(lifecycle), sample.request),
     returns: { 201: responseSchema(lifecycle, event, sample.response) },
     sends: ['Location'],
   };
@@ -50,17 +33,17 @@ export function moveColumns(lifecycle: Lifecycle, name: string): Columns {
   return {
     operationId: moveOperationId(lifecycle, name),
     tag: tagName(lifecycle),
-    summary: move.summary ?? `${titleOf(name)} ${article(nounOf(lifecycle))}`,
+    summary: move.summary ?? `${schemas.titleOf(name)} ${article(nounOf(lifecycle))}`,
     description: moveDescription(move),
     params: paramsOf(lifecycle),
-    ...checkedBody(moveSchema(lifecycle, move), sample.request),
+    ...checkedBody(schemas.moveSchema(lifecycle, move), sample.request),
     returns: { 200: responseSchema(lifecycle, move.event, sample.response) },
     refusals: ['move_not_allowed'],
   };
 }
 
 function checkedBody(body: TObject, example: unknown): Pick<Columns, 'body' | 'bodyIsChecked' | 'input'> {
-  const check = createInputChecker(body);
+  const check = schemas.createInputChecker(body);
   return {
     body: { ...body, examples: [example] },
     bodyIsChecked: true,
@@ -71,17 +54,17 @@ function checkedBody(body: TObject, example: unknown): Pick<Columns, 'body' | 'b
 export function readColumns(lifecycle: Lifecycle): Columns {
   const { data } = sampleOf(lifecycle).response;
   return {
-    operationId: `get${titleOf(lifecycle.kind)}`,
+    operationId: `get${schemas.titleOf(lifecycle.kind)}`,
     tag: tagName(lifecycle),
     summary: `Get ${article(nounOf(lifecycle))}`,
     description: 'Returns the resource with its current status.',
     params: paramsOf(lifecycle),
-    returns: { 200: dataOf(resourceSchema(lifecycle), { examples: [{ data }] }) },
+    returns: { 200: dataOf(schemas.resourceSchema(lifecycle), { examples: [{ data }] }) },
   };
 }
 
 function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, sample: unknown): TSchema {
-  const data = resourceSchema(lifecycle);
+  const data = schemas.resourceSchema(lifecycle);
   return event === undefined
     ? Type.Object({ data }, { examples: [sample] })
     : Type.Object({ data, event: eventSchema(lifecycle, event) }, { examples: [sample] });
@@ -90,7 +73,10 @@ function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, 
 /** Returns the schema of an event of this type. Previous values are optional, because a creation has none. */
 function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
   const { properties } = EventSchema;
-  const fields = Object.entries(payloadFields(type)).map(([name, field]) => [name, Type.Optional(field)]);
+  const fields = Object.entries(schemas.payloadFields(type)).map(([name, field]) => [
+    name,
+    Type.Optional(field),
+  ]);
   return Type.Object(
     {
       ...properties,
@@ -100,11 +86,11 @@ function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema 
           type: Type.Enum([kind], { description: 'Type.' }),
           id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
         },
-        { title: `${titleOf(kind)}Subject`, description: 'What the event is about.' },
+        { title: `${schemas.titleOf(kind)}Subject`, description: 'What the event is about.' },
       ),
       payload: Type.Object(Object.fromEntries(fields), { description: 'Depends on the event type.' }),
     },
-    { title: `${titleOf(type.replaceAll('.', '_'))}Event`, additionalProperties: false },
+    { title: `${schemas.titleOf(type.replaceAll('.', '_'))}Event`, additionalProperties: false },
   );
 }
 
@@ -158,14 +144,14 @@ export function nounOf({ kind }: Lifecycle): string {
 
 function moveOperationId({ kind }: Lifecycle, move: string): string {
   const [verb = '', object = ''] = move.split('-');
-  return `${verb}${titleOf(kind)}${titleOf(object)}`;
+  return `${verb}${schemas.titleOf(kind)}${schemas.titleOf(object)}`;
 }
 
 const article = (noun: string) => `${/^[aeiou](?!ser)/.test(noun) ? 'an' : 'a'} ${noun}`;
 
 /** An example request and the response to it. */
 interface Sample {
-  readonly request: LifecycleRequest;
+  readonly request: resources.LifecycleRequest;
   readonly response: { readonly data: unknown; readonly event?: unknown };
 }
 
@@ -186,8 +172,8 @@ function sampleOf(lifecycle: Lifecycle, name?: string): Sample {
       change = moved(lifecycle, move, change.after);
   }
   const { request, after } = change;
-  const data = resourceBody(lifecycle, after);
-  const type = eventTypeOf(change);
+  const data = resources.resourceBody(lifecycle, after);
+  const type = resources.eventTypeOf(change);
   if (type === undefined) return { request, response: { data } };
   const event = {
     id: `EVT-${sampleUlid}`,
@@ -196,7 +182,7 @@ function sampleOf(lifecycle: Lifecycle, name?: string): Sample {
     workspace_id: after.workspace_id,
     actor: request.actor,
     subject: { type: after.kind, id: after.id },
-    payload: payloadOf(type, change),
+    payload: resources.payloadOf(type, change),
     created_at: new Date(after.updated_ms).toISOString(),
   };
   return { request, response: { data, event } };
@@ -215,15 +201,15 @@ export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly s
   return way;
 }
 
-function created(lifecycle: Lifecycle): Change {
-  const request = exampleOf(creationSchema(lifecycle));
-  const after: StoredResource = {
+function created(lifecycle: Lifecycle): resources.Change {
+  const request = exampleOf(schemas.creationSchema(lifecycle));
+  const after: resources.StoredResource = {
     organization_id: String(request.organization_id),
     id: sampleId(lifecycle),
     kind: lifecycle.kind,
     workspace_id: request.workspace_id as string | null,
     status: lifecycle.creation.to,
-    attributes: attributesOf(lifecycle, request),
+    attributes: resources.attributesOf(lifecycle, request),
     status_since_ms: createdMs,
     created_ms: createdMs,
     updated_ms: createdMs,
@@ -231,15 +217,15 @@ function created(lifecycle: Lifecycle): Change {
   return { lifecycle, request, after };
 }
 
-function moved(lifecycle: Lifecycle, name: string, before: StoredResource): Change {
+function moved(lifecycle: Lifecycle, name: string, before: resources.StoredResource): resources.Change {
   const move = lifecycle.moves[name]!;
-  const request = exampleOf(moveSchema(lifecycle, move));
-  const counter = counterOf(lifecycle, move);
+  const request = exampleOf(schemas.moveSchema(lifecycle, move));
+  const counter = resources.counterOf(lifecycle, move);
   const status = move.transitions[before.status]!;
   const updated_ms = before.updated_ms + hourMs;
   const attributes = {
     ...before.attributes,
-    ...attributesSetBy(lifecycle, move, request),
+    ...resources.attributesSetBy(lifecycle, move, request),
     ...(counter !== undefined && { [counter]: Number(before.attributes[counter] ?? 0) + 1 }),
   };
   const status_since_ms = status === before.status ? before.status_since_ms : updated_ms;
@@ -248,9 +234,9 @@ function moved(lifecycle: Lifecycle, name: string, before: StoredResource): Chan
 }
 
 /** Returns a request with every field that has an example. */
-function exampleOf({ properties }: TObject): LifecycleRequest {
+function exampleOf({ properties }: TObject): resources.LifecycleRequest {
   const fields = Object.entries(properties)
     .map(([name, field]) => [name, (field as { examples?: readonly unknown[] }).examples?.[0]] as const)
     .filter(([, example]) => example !== undefined);
-  return Object.fromEntries(fields) as LifecycleRequest;
+  return Object.fromEntries(fields) as resources.LifecycleRequest;
 }

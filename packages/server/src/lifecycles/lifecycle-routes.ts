@@ -5,21 +5,13 @@ import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
 import { creationColumns, moveColumns, nounOf, readColumns } from './lifecycle-operations.js';
 import { type Lifecycle, lifecycles } from './lifecycles.js';
-import {
-  type CompletedMove,
-  type CreationRequest,
-  create,
-  type MoveOutcome,
-  Mover,
-  type MoverOptions,
-  makeMove,
-} from './moves.js';
+import * as moves from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import { readResource } from './resource-store.js';
 
 /** Returns the routes that create, move and read resources, for each type of resource in `lifecycles`. */
-export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
-  const mover = new Mover(options);
+export function lifecycleRoutes(options: moves.MoverOptions): readonly Route[] {
+  const mover = new moves.Mover(options);
   const { database } = options;
   return Object.entries(lifecycles).flatMap(([path, lifecycle]) => [
     route({
@@ -27,9 +19,9 @@ export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
       path: `/platform/${path}`,
       ...creationColumns(lifecycle),
       handler: async (request, reply) => {
-        const body = request.body as CreationRequest;
+        const body = request.body as moves.CreationRequest;
         const done = await mover.run(body.organization_id, originOf(request), (client, context) =>
-          create(client, lifecycle, body, context),
+          moves.create(client, lifecycle, body, context),
         );
         reply.header('Location', `/platform/${path}/${done.resource.id}`);
         return respond(reply, lifecycle, done);
@@ -57,7 +49,7 @@ export function lifecycleRoutes(options: MoverOptions): readonly Route[] {
           if (!found) throw noSuch(lifecycle);
           const body = request.body as LifecycleRequest;
           const moved = await mover.run(found.organization_id, originOf(request), (client, context) =>
-            makeMove(client, lifecycle, name, id, body, context),
+            moves.makeMove(client, lifecycle, name, id, body, context),
           );
           if (moved.outcome === 'unknown') throw noSuch(lifecycle);
           if (moved.outcome === 'refused') {
@@ -78,7 +70,7 @@ const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id;
 function respond(
   reply: FastifyReply,
   lifecycle: Lifecycle,
-  { resource, recorded }: CompletedMove,
+  { resource, recorded }: moves.CompletedMove,
 ): FastifyReply {
   const data = JSON.stringify(resourceBody(lifecycle, resource));
   const event = recorded ? `,"event":${eventJson(recorded.event)}` : '';
@@ -92,7 +84,7 @@ function noSuch(lifecycle: Lifecycle): Problem {
 function notAllowed(
   lifecycle: Lifecycle,
   move: string,
-  { resource, possibleMoves }: Extract<MoveOutcome, { outcome: 'refused' }>,
+  { resource, possibleMoves }: Extract<moves.MoveOutcome, { outcome: 'refused' }>,
 ): Problem {
   const detail = refusalOf(`The ${nounOf(lifecycle)}`, resource.status, move, possibleMoves);
   return new Problem('move_not_allowed', detail, { possibleMoves });

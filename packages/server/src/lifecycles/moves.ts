@@ -12,20 +12,10 @@ import { Semaphore } from '../signals/semaphore.js';
 import { idTimeMs } from '../values/identifier.js';
 import { type Problem, unavailable } from '../values/problem.js';
 import { type Lifecycle, possibleMoves } from './lifecycles.js';
-import {
-  attributesOf,
-  attributesSetBy,
-  type Change,
-  counterOf,
-  eventTypeOf,
-  type LifecycleRequest,
-  payloadOf,
-  resourceChanges,
-  type StoredResource,
-} from './resource.js';
+import * as resources from './resource.js';
 import { createResource, limitLockWaits, moveResource } from './resource-store.js';
 
-export type CreationRequest = LifecycleRequest & {
+export type CreationRequest = resources.LifecycleRequest & {
   readonly organization_id: string;
   readonly workspace_id?: string | null;
 };
@@ -38,14 +28,14 @@ export interface MoveContext extends Omit<AuditOrigin, 'actor'> {
 /** The result of a creation or a move. Some creations record no event. */
 export interface CompletedMove {
   outcome: 'done';
-  resource: StoredResource;
+  resource: resources.StoredResource;
   recorded: { event: StoredEvent; batch: RecordedBatch } | undefined;
 }
 
 export type MoveOutcome =
   | CompletedMove
   | { outcome: 'unknown' }
-  | { outcome: 'refused'; resource: StoredResource; possibleMoves: readonly string[] };
+  | { outcome: 'refused'; resource: resources.StoredResource; possibleMoves: readonly string[] };
 
 const validatePayload = createPayloadValidator(createCatalogue(builtinTypes()));
 
@@ -57,7 +47,7 @@ export async function create(
   context: MoveContext,
 ): Promise<CompletedMove> {
   const { organization_id, workspace_id = null } = request;
-  const attributes = attributesOf(lifecycle, request);
+  const attributes = resources.attributesOf(lifecycle, request);
   const after = await createResource(client, lifecycle, { organization_id, workspace_id, attributes });
   return record(client, { lifecycle, request, after }, context);
 }
@@ -68,13 +58,13 @@ export async function makeMove(
   lifecycle: Lifecycle,
   name: string,
   id: string,
-  request: LifecycleRequest,
+  request: resources.LifecycleRequest,
   context: MoveContext,
 ): Promise<MoveOutcome> {
   const move = lifecycle.moves[name]!;
   const moved = await moveResource(client, lifecycle.kind, id, name, {
-    changes: attributesSetBy(lifecycle, move, request),
-    counter: counterOf(lifecycle, move),
+    changes: resources.attributesSetBy(lifecycle, move, request),
+    counter: resources.counterOf(lifecycle, move),
   });
   if (!moved) return { outcome: 'unknown' };
   const { before, after } = moved;
@@ -84,10 +74,14 @@ export async function makeMove(
   return record(client, { lifecycle, move, request, before, after }, context);
 }
 
-async function record(client: Queryable, change: Change, context: MoveContext): Promise<CompletedMove> {
+async function record(
+  client: Queryable,
+  change: resources.Change,
+  context: MoveContext,
+): Promise<CompletedMove> {
   const { lifecycle, request, after } = change;
   const { room, ...origin } = context;
-  const type = eventTypeOf(change);
+  const type = resources.eventTypeOf(change);
   const recorded = type && (await recordEvent(client, type, change, room));
   // This comes last, because it locks the organization's audit log until the transaction ends.
   await writeAudit(client, [
@@ -98,7 +92,7 @@ async function record(client: Queryable, change: Change, context: MoveContext): 
       actor: request.actor,
       action: type ?? `${lifecycle.kind}.created`,
       target: { type: lifecycle.kind, id: after.id },
-      changes: resourceChanges(change),
+      changes: resources.resourceChanges(change),
     },
   ]);
   return { outcome: 'done', resource: after, recorded };
@@ -107,10 +101,10 @@ async function record(client: Queryable, change: Change, context: MoveContext): 
 async function recordEvent(
   client: Queryable,
   type: EventTypeName,
-  change: Change,
+  change: resources.Change,
   room: Room | undefined,
 ): Promise<{ event: StoredEvent; batch: RecordedBatch }> {
-  const payload = payloadOf(type, change);
+  const payload = resources.payloadOf(type, change);
   const faults = validatePayload(type, payload);
   if (faults.length > 0) {
     // The request was validated, so this is a mistake in the table of moves.

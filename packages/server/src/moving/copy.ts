@@ -8,17 +8,7 @@ import {
   type Sealed,
   type SealedSecrets,
 } from '../webhooks/secret-store.js';
-import {
-  copyTable,
-  countForeignRows,
-  countRows,
-  deleteSignposts,
-  keepChainStart,
-  readChainThere,
-  readTables,
-  useCopySettings,
-  withSnapshot,
-} from './copy-store.js';
+import * as copies from './copy-store.js';
 import { foreign, type Side } from './plan.js';
 import { changeState, MoveRefused, refusalOf } from './state-store.js';
 
@@ -45,17 +35,17 @@ export async function copyOrganization(options: CopyOptions, from: Side, to: Sid
   const { organizationId, from: source, to: target, reencrypt, ...watch } = options;
   return target.transaction(async (client) => {
     if (!(await changeState(client, organizationId, to, { to: 'arriving' }))) return 0;
-    await useCopySettings(client);
+    await copies.useCopySettings(client);
     let rows = 0;
-    await withSnapshot(source, async (snapshot) => {
-      const chain = await readChainThere(snapshot, client, organizationId);
-      if (!chain || (await countForeignRows(client, organizationId)) > 0)
+    await copies.withSnapshot(source, async (snapshot) => {
+      const chain = await copies.readChainThere(snapshot, client, organizationId);
+      if (!chain || (await copies.countForeignRows(client, organizationId)) > 0)
         throw await refusalOf(foreign(from, to), target, organizationId);
-      await deleteSignposts(client, organizationId);
-      for (const table of await readTables(snapshot))
-        rows += await copyTable(snapshot, client, table, organizationId, chain.length, watch);
+      await copies.deleteSignposts(client, organizationId);
+      for (const table of await copies.readTables(snapshot))
+        rows += await copies.copyTable(snapshot, client, table, organizationId, chain.length, watch);
       await compare(snapshot, client, organizationId, chain.length);
-      await keepChainStart(client, organizationId, chain);
+      await copies.keepChainStart(client, organizationId, chain);
       await recountEvents(client, organizationId, await readCountedUntil(snapshot));
       await addUpHours(client, organizationId);
     });
@@ -74,9 +64,9 @@ async function compare(
   organizationId: string,
   entriesThere: number,
 ): Promise<void> {
-  const tables = await readTables(snapshot);
-  const own = await countRows(snapshot, tables, organizationId, entriesThere);
-  const there = await countRows(client, tables, organizationId, entriesThere);
+  const tables = await copies.readTables(snapshot);
+  const own = await copies.countRows(snapshot, tables, organizationId, entriesThere);
+  const there = await copies.countRows(client, tables, organizationId, entriesThere);
   for (const name of new Set([...own.keys(), ...there.keys()]))
     if (own.get(name) !== there.get(name))
       throw new MoveRefused(

@@ -9,29 +9,10 @@ import { verifyAgain } from '../webhooks/probe-store.js';
 import { readSecretsOf, type Sealed } from '../webhooks/secret-store.js';
 import { releaseAll } from '../webhooks/webhook-store.js';
 import { type CopyOptions, copyOrganization } from './copy.js';
-import {
-  countForeignRows,
-  countMissing,
-  countRows,
-  deleteCopy,
-  makePartitionsFor,
-  readTables,
-  sumOf,
-  useCopySettings,
-  withSnapshot,
-} from './copy-store.js';
+import * as copies from './copy-store.js';
 import { deliveriesReturn, transactionsEnd } from './drain-store.js';
 import { nextOfAbort, nextOfMove, type Refusal, type Side, type Step } from './plan.js';
-import {
-  accept,
-  changeState,
-  deleteState,
-  grouped,
-  MoveRefused,
-  readEndMs,
-  seconds,
-  sidesOf,
-} from './state-store.js';
+import * as states from './state-store.js';
 
 export interface MoveOptions extends CopyOptions {
   /** Who moves the organization. */
@@ -107,7 +88,7 @@ export class Move {
       const [from, to] = await this.#sides();
       const step = await this.#accept(nextOfAbort(from, to));
       if (step === 'done' && steps === 0)
-        throw new MoveRefused(
+        throw new states.MoveRefused(
           `${from.organizationId} is not moving from cell ${from.name} to cell ${to.name}, so there is nothing to abort.`,
         );
       if (step === 'done') return;
@@ -116,16 +97,16 @@ export class Move {
   }
 
   async #sides(): Promise<[Side, Side]> {
-    return sidesOf(this.#options);
+    return states.sidesOf(this.#options);
   }
 
   #accept(next: Step | Refusal): Promise<Step> {
-    return accept(next, this.#options.to, this.#options.organizationId);
+    return states.accept(next, this.#options.to, this.#options.organizationId);
   }
 
   async #take(step: Exclude<Step, 'done'>, from: Side, to: Side, steps: number): Promise<void> {
     if (steps > stepsMax)
-      throw new MoveRefused('Another process is working on this organization. Try again later.');
+      throw new states.MoveRefused('Another process is working on this organization. Try again later.');
     if (['stop', 'drain', 'copy', 'leave'].includes(step)) this.#options.signal?.throwIfAborted();
     this.#options.onStep(step);
     switch (step) {
@@ -150,25 +131,25 @@ export class Move {
     }
   }
 
-  #change(client: Queryable, side: Side, change: Parameters<typeof changeState>[3]): Promise<boolean> {
-    return changeState(client, this.#options.organizationId, side, change);
+  #change(client: Queryable, side: Side, change: Parameters<typeof states.changeState>[3]): Promise<boolean> {
+    return states.changeState(client, this.#options.organizationId, side, change);
   }
 
   async #stop(from: Side, to: Side, move: string): Promise<void> {
     const { organizationId, from: database, onEstimate, stopMsMax } = this.#options;
     await this.#refuseSkew();
     await this.#refuseForeignKeys(to);
-    const counts = await withSnapshot(database, async (client) =>
-      countRows(client, await readTables(client), organizationId),
+    const counts = await copies.withSnapshot(database, async (client) =>
+      copies.countRows(client, await copies.readTables(client), organizationId),
     );
-    const ms = stopMs + (sumOf(counts) * 1_000) / rowsPerSecond;
+    const ms = stopMs + (copies.sumOf(counts) * 1_000) / rowsPerSecond;
     if (ms > stopMsMax) {
-      throw new MoveRefused(
-        `${organizationId} has ${grouped(sumOf(counts))} rows, so writes would be rejected for about ${seconds(ms)} seconds. --max-stop allows ${seconds(stopMsMax)} seconds. Nothing was changed. Raise --max-stop, or see "Split a cell" in docs/scale.md.`,
+      throw new states.MoveRefused(
+        `${organizationId} has ${states.grouped(copies.sumOf(counts))} rows, so writes would be rejected for about ${states.seconds(ms)} seconds. --max-stop allows ${states.seconds(stopMsMax)} seconds. Nothing was changed. Raise --max-stop, or see "Split a cell" in docs/scale.md.`,
       );
     }
-    await onEstimate(sumOf(counts), ms);
-    await makePartitionsFor(this.#options.to, counts);
+    await onEstimate(copies.sumOf(counts), ms);
+    await copies.makePartitionsFor(this.#options.to, counts);
     this.#stoppedAtMs = performance.now();
     this.#move = move;
     await this.#change(database, from, { to: 'stopping', other: to, move });
@@ -214,7 +195,7 @@ export class Move {
       secrets.every((one) => [one.secret, one.previous_secret, one.headers].every(isKnown))
     )
       return;
-    throw new MoveRefused(
+    throw new states.MoveRefused(
       `The nodes of the cell ${name} cannot decrypt the webhook secrets of ${organizationId}. Set POSTHORN_TARGET_SECRET_KEY to the POSTHORN_SECRET_KEY of that cell, and run the command again.`,
     );
   }
@@ -223,7 +204,7 @@ export class Move {
   async #leave(from: Side, to: Side): Promise<void> {
     const { organizationId, from: source, to: target } = this.#options;
     const isOfThisProcess = from.facts!.move === this.#copiedMove;
-    if (!isOfThisProcess && (await countMissing(source, target, organizationId)) > 0)
+    if (!isOfThisProcess && (await copies.countMissing(source, target, organizationId)) > 0)
       return this.#reconcile(from, to);
     await this.#change(source, from, { to: 'moved' });
   }
@@ -231,7 +212,10 @@ export class Move {
   async #activate(from: Side, to: Side): Promise<void> {
     const { organizationId, from: source, to: target, origin } = this.#options;
     // New events must be later than all copied ones, and than those that the old cell shows.
-    const endMs = Math.max(await readEndMs(source, organizationId), await readEndMs(target, organizationId));
+    const endMs = Math.max(
+      await states.readEndMs(source, organizationId),
+      await states.readEndMs(target, organizationId),
+    );
     for (let aheadMs = -1; aheadMs <= 0; aheadMs = (await readClockMs(target)) - endMs)
       await delay(1 - aheadMs);
     await target.transaction(async (client) => {
@@ -259,11 +243,12 @@ export class Move {
   async #reconcile(from: Side, to: Side): Promise<void> {
     const { organizationId, from: source, to: target } = this.#options;
     const isCopy = to.facts!.state === 'arriving';
-    if (isCopy && (await countMissing(target, source, organizationId)) === 0) return this.#discard(to, from);
-    const missing = await countMissing(source, target, organizationId);
+    if (isCopy && (await copies.countMissing(target, source, organizationId)) === 0)
+      return this.#discard(to, from);
+    const missing = await copies.countMissing(source, target, organizationId);
     if (missing > 0) {
       const both = isCopy ? ', and the other way around' : '';
-      throw new MoveRefused(
+      throw new states.MoveRefused(
         `The cell ${from.name} has ${missing} events and audit log entries of ${organizationId} that the cell ${to.name} does not have${both}. Nothing was deleted. See "Restored cells" in docs/operate.md.`,
       );
     }
@@ -281,17 +266,18 @@ export class Move {
     const { organizationId, from: source, to: target } = this.#options;
     const state = to.facts?.state ?? 'here';
     const isKept =
-      state === 'moved' || (state === 'arriving' && (await countMissing(target, source, organizationId)) > 0);
+      state === 'moved' ||
+      (state === 'arriving' && (await copies.countMissing(target, source, organizationId)) > 0);
     await target.transaction(async (client) => {
-      if (state === 'expected' && (await countForeignRows(client, organizationId)) > 0) {
+      if (state === 'expected' && (await copies.countForeignRows(client, organizationId)) > 0) {
         // Nothing has been copied. Whatever is there was recorded there.
-        await deleteState(client, organizationId, to);
+        await states.deleteState(client, organizationId, to);
         return;
       }
       const change = { to: isKept ? 'moved' : 'forgotten', other: from, ...(move && { move }) } as const;
       if (!(await this.#change(client, to, change)) || isKept || state !== 'arriving') return;
-      await useCopySettings(client);
-      await deleteCopy(client, organizationId);
+      await copies.useCopySettings(client);
+      await copies.deleteCopy(client, organizationId);
     }, true);
   }
 
@@ -327,7 +313,7 @@ export class Move {
     const { from, to } = this.#options;
     const [there, here] = await Promise.all([readClockMs(from), readClockMs(to)]);
     if (Math.abs(there - here) <= skewMsMax) return;
-    throw new MoveRefused(
+    throw new states.MoveRefused(
       `The clocks of the two databases differ by ${Math.abs(there - here)} ms. At most ${skewMsMax} ms is accepted.`,
     );
   }

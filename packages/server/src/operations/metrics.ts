@@ -1,16 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import {
-  type AttemptError,
-  attemptErrors,
-  isDelivered,
-  type Outcome,
-  type Verdict,
-} from '../outcomes/outcome.js';
+import * as outcomes from '../outcomes/outcome.js';
 
 /** The classes of a status other than 2xx. A label must have few values, so it does not contain the status itself. */
 const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
 /** Why an attempt failed: a delivery error or the class of its status. */
-type FailureReason = AttemptError | (typeof statusReasons)[number];
+type FailureReason = outcomes.AttemptError | (typeof statusReasons)[number];
 
 /** One or more values of a gauge. The keys are the values of its label. */
 type Reading = number | Readonly<Record<string, number>>;
@@ -60,7 +54,7 @@ export class Metrics {
     retry: this.#attempts.labels('retry'),
     given_up: this.#attempts.labels('given_up'),
     gone: this.#attempts.labels('gone'),
-  } satisfies Record<Verdict['kind'], unknown>;
+  } satisfies Record<outcomes.Verdict['kind'], unknown>;
   readonly #failures = new Counter({
     name: 'posthorn_delivery_attempt_failures_total',
     help: 'Failed delivery attempts by delivery error or status class',
@@ -87,13 +81,13 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     // Create every series now. If they only appeared with the first attempt, rates and alerts would miss it.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
-    for (const reason of [...attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
+    for (const reason of [...outcomes.attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
   }
 
-  observeAttempt(outcome: Outcome, verdict: Verdict['kind']): void {
+  observeAttempt(outcome: outcomes.Outcome, verdict: outcomes.Verdict['kind']): void {
     this.#attemptsBy[verdict].inc();
     this.#attemptSeconds.observe(outcome.durationMs / 1000);
-    if (!isDelivered(outcome)) this.#failures.inc({ reason: reasonOf(outcome) });
+    if (!outcomes.isDelivered(outcome)) this.#failures.inc({ reason: reasonOf(outcome) });
   }
 
   /** Notes how long a delivery waited for its first attempt. Two clocks are compared, so it can be below zero. */
@@ -147,7 +141,7 @@ export class Metrics {
   }
 }
 
-function reasonOf(outcome: Outcome): FailureReason {
+function reasonOf(outcome: outcomes.Outcome): FailureReason {
   if (outcome.kind === 'no_response') return outcome.error;
   const reason = `${Math.floor(outcome.httpStatus / 100)}xx`;
   return statusReasons.find((known) => known === reason) ?? 'other_status';

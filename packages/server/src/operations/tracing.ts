@@ -1,13 +1,4 @@
-import {
-  type Attributes,
-  type Context,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api';
+import * as otel from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { parseTraceparent, type TraceSpan } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
@@ -53,16 +44,16 @@ async function createProvider(target: OtlpTarget, onChange: (error?: Error) => v
   });
 }
 
-function tracingWith(tracer: Tracer, stop: () => Promise<void>): Tracing {
+function tracingWith(tracer: otel.Tracer, stop: () => Promise<void>): Tracing {
   return {
     stop,
     record: (parent, events) => {
       const attributes = { 'posthorn.events': events };
-      const span = tracer.startSpan('record', { kind: SpanKind.SERVER, attributes }, contextOf(parent));
+      const span = tracer.startSpan('record', { kind: otel.SpanKind.SERVER, attributes }, contextOf(parent));
       return {
         traceparent: traceparentOf(span),
         end: (error) => {
-          if (error) span.setStatus({ code: SpanStatusCode.ERROR });
+          if (error) span.setStatus({ code: otel.SpanStatusCode.ERROR });
           span.end();
         },
       };
@@ -70,9 +61,9 @@ function tracingWith(tracer: Tracer, stop: () => Promise<void>): Tracing {
     attempt: (delivery) => {
       const outer = contextOf(delivery.traceparent);
       const whole = delivery.attempts === 0 ? deliverySpan(tracer, delivery, outer) : undefined;
-      const within = whole ? trace.setSpan(outer, whole) : outer;
+      const within = whole ? otel.trace.setSpan(outer, whole) : outer;
       const attributes = { ...attributesOf(delivery), 'posthorn.attempt': delivery.attempts + 1 };
-      const span = tracer.startSpan('attempt', { kind: SpanKind.CLIENT, attributes }, within);
+      const span = tracer.startSpan('attempt', { kind: otel.SpanKind.CLIENT, attributes }, within);
       return {
         traceparent: traceparentOf(span),
         end: (outcome) => {
@@ -84,17 +75,17 @@ function tracingWith(tracer: Tracer, stop: () => Promise<void>): Tracing {
 }
 
 /** Starts the span of a delivery at its commit, so that it shows how long the delivery waited. */
-function deliverySpan(tracer: Tracer, delivery: LeasedDelivery, outer: Context): Span {
+function deliverySpan(tracer: otel.Tracer, delivery: LeasedDelivery, outer: otel.Context): otel.Span {
   const { delivery_created_at: startTime } = delivery;
   return tracer.startSpan(
     'delivery',
-    { kind: SpanKind.PRODUCER, startTime, attributes: attributesOf(delivery) },
+    { kind: otel.SpanKind.PRODUCER, startTime, attributes: attributesOf(delivery) },
     outer,
   );
 }
 
 /** Returns only IDs and the type: a URL can contain a secret, and a payload is private. */
-function attributesOf(delivery: LeasedDelivery): Attributes {
+function attributesOf(delivery: LeasedDelivery): otel.Attributes {
   return {
     'posthorn.organization_id': delivery.organization_id,
     'posthorn.webhook_id': delivery.webhook_id,
@@ -104,19 +95,22 @@ function attributesOf(delivery: LeasedDelivery): Attributes {
   };
 }
 
-function endWith(span: Span, outcome: Outcome | Withheld): void {
+function endWith(span: otel.Span, outcome: Outcome | Withheld): void {
   if (outcome.kind === 'response') span.setAttribute('http.response.status_code', outcome.httpStatus);
   else span.setAttribute('error.type', outcome.kind === 'withheld' ? outcome.reason : outcome.error);
-  if (outcome.kind === 'withheld' || !isDelivered(outcome)) span.setStatus({ code: SpanStatusCode.ERROR });
+  if (outcome.kind === 'withheld' || !isDelivered(outcome))
+    span.setStatus({ code: otel.SpanStatusCode.ERROR });
   span.end();
 }
 
-function contextOf(traceparent: string | undefined): Context {
+function contextOf(traceparent: string | undefined): otel.Context {
   const parent = parseTraceparent(traceparent);
-  return parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : ROOT_CONTEXT;
+  return parent
+    ? otel.trace.setSpanContext(otel.ROOT_CONTEXT, { ...parent, isRemote: true })
+    : otel.ROOT_CONTEXT;
 }
 
-function traceparentOf(span: Span): string {
+function traceparentOf(span: otel.Span): string {
   const { traceId, spanId, traceFlags } = span.spanContext();
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }

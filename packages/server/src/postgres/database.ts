@@ -2,13 +2,7 @@ import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
 import { markReported } from '../signals/reported.js';
 import { cancelStatement, keepAlive, SessionClient } from './connection.js';
-import {
-  isOutOfSpace,
-  isRefusedWrite,
-  isUnreachable,
-  noteConnectFailure,
-  timedOut,
-} from './database-errors.js';
+import * as errors from './database-errors.js';
 import type { Reachability } from './reachability.js';
 
 export interface Statement {
@@ -223,7 +217,7 @@ export class Database implements Queryable {
         await client.query({ text: 'commit' });
         return result;
       } catch (error) {
-        if (!isUnreachable(error) && copies === 0) await client.query({ text: 'rollback' });
+        if (!errors.isUnreachable(error) && copies === 0) await client.query({ text: 'rollback' });
         throw error;
       }
     };
@@ -248,12 +242,12 @@ export class Database implements Queryable {
       return result;
     } catch (error) {
       // A statement that timed out here may still be running on the server, so its connection cannot be used again.
-      const isLost = isUnreachable(error);
+      const isLost = errors.isUnreachable(error);
       broken = isLost || mustClose();
-      if (isRefusedWrite(error)) this.#refused(error, client);
-      else if (isOutOfSpace(error)) this.#reachability?.ranOutOfSpace(error);
+      if (errors.isRefusedWrite(error)) this.#refused(error, client);
+      else if (errors.isOutOfSpace(error)) this.#reachability?.ranOutOfSpace(error);
       else if (isLost && leases()) this.onLeaseInDoubt();
-      if (error instanceof Error && error.message === timedOut) cancelStatement(client);
+      if (error instanceof Error && error.message === errors.timedOut) cancelStatement(client);
       throw error;
     } finally {
       client.release(broken);
@@ -289,11 +283,11 @@ export class Database implements Queryable {
     try {
       return await this.#pool.connect();
     } catch (error) {
-      if (error instanceof Error) noteConnectFailure(error);
+      if (error instanceof Error) errors.noteConnectFailure(error);
       // If all connections are in use, waiting for one times out although the database is reachable. A login that is
       // refused at startup makes startup fail. Later, any refused login counts as a lost database.
       const { totalCount, options, ending } = this.#pool;
-      const isLost = isUnreachable(error) || (this.#hasConnected && !ending);
+      const isLost = errors.isUnreachable(error) || (this.#hasConnected && !ending);
       if (this.#reachability && isLost && totalCount < options.max) {
         this.#reachability.lost(error as Error);
         markReported(error as Error);

@@ -1,12 +1,5 @@
 import type { Dispatcher } from 'undici';
-import {
-  type AttemptError,
-  type FailureDetail,
-  type Outcome,
-  parseRetryAfterMs,
-  type RawHeaders,
-  type Withheld,
-} from '../outcomes/outcome.js';
+import * as outcomes from '../outcomes/outcome.js';
 import type { ConnectionRequest } from './connection.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
@@ -21,7 +14,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedMs = performance.now();
   readonly #request: ConnectionRequest;
   readonly #mayStart: () => boolean;
-  readonly #resolve: (outcome: Outcome | Withheld) => void;
+  readonly #resolve: (outcome: outcomes.Outcome | outcomes.Withheld) => void;
   readonly #timer: NodeJS.Timeout;
   #controller: Controller | undefined;
   /** Whether a connection is open. From then on, a timeout is the receiver's fault. */
@@ -31,7 +24,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #httpStatus: number | undefined;
   #durationMs = 0;
   #retryAfterMs: number | undefined;
-  #headers: RawHeaders = {};
+  #headers: outcomes.RawHeaders = {};
   #kept: Buffer[] = [];
   #read = 0;
   #informational = 0;
@@ -40,7 +33,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     request: ConnectionRequest,
     timeoutMs: number,
     mayStart: () => boolean,
-    resolve: (outcome: Outcome | Withheld) => void,
+    resolve: (outcome: outcomes.Outcome | outcomes.Withheld) => void,
   ) {
     this.#request = request;
     this.#mayStart = mayStart;
@@ -56,7 +49,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#request.connection?.begin();
   }
 
-  onResponseStart(_controller: Controller, httpStatus: number, headers: RawHeaders): void {
+  onResponseStart(_controller: Controller, httpStatus: number, headers: outcomes.RawHeaders): void {
     if (httpStatus < 200) {
       // Endless informational responses would keep us reading. A number below 100 is not a status.
       this.#informational += 1;
@@ -67,7 +60,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#httpStatus = httpStatus;
     this.#headers = headers;
     const retryAfter = headers['retry-after'];
-    this.#retryAfterMs = parseRetryAfterMs(
+    this.#retryAfterMs = outcomes.parseRetryAfterMs(
       Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
       Date.now(),
     );
@@ -102,7 +95,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
 
-  #withhold(reason: Withheld['reason']): void {
+  #withhold(reason: outcomes.Withheld['reason']): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
@@ -111,7 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Ends with the status if there is one, or else with `error`. */
-  #end(error: AttemptError, detail?: FailureDetail): void {
+  #end(error: outcomes.AttemptError, detail?: outcomes.FailureDetail): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
@@ -132,7 +125,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Returns what is known about a timeout, or undefined if the request was sent. */
-  get #timeoutDetail(): FailureDetail | undefined {
+  get #timeoutDetail(): outcomes.FailureDetail | undefined {
     if (this.#began) return undefined;
     return this.#request.connection?.isInTlsHandshake ? tlsTimeout : connectTimeout;
   }
@@ -176,7 +169,7 @@ function isOutOfResources(error: Error): boolean {
 }
 
 /** Returns the error code that the API shows for an attempt that got no status. */
-function attemptError(error: Error): AttemptError {
+function attemptError(error: Error): outcomes.AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
   const code = codeOf(error);
@@ -198,7 +191,7 @@ interface TlsError extends NodeJS.ErrnoException {
 }
 
 /** Returns what the network or TLS reported, to explain the failure later. */
-function failureDetail(error: Error): FailureDetail {
+function failureDetail(error: Error): outcomes.FailureDetail {
   const { message, reason, cert } = error as TlsError;
   return {
     code: codeOf(error) || undefined,
@@ -211,7 +204,7 @@ function failureDetail(error: Error): FailureDetail {
 }
 
 /** Time ran out before a TCP connection was open, so the receiver never saw the request. */
-const connectTimeout: FailureDetail = {
+const connectTimeout: outcomes.FailureDetail = {
   code: 'connect_timeout',
   message: 'no connection in time',
   altNames: undefined,
@@ -220,7 +213,7 @@ const connectTimeout: FailureDetail = {
 };
 
 /** Time ran out during the TLS handshake: there was a TCP connection, but the receiver never saw the request. */
-const tlsTimeout: FailureDetail = {
+const tlsTimeout: outcomes.FailureDetail = {
   ...connectTimeout,
   code: 'tls_timeout',
   message: 'no TLS handshake in time',

@@ -3,18 +3,7 @@ import { distance } from 'fastest-levenshtein';
 import { dayMs } from '../values/duration.js';
 import { OperatorError } from '../values/operator-error.js';
 import { parseSecretKeys } from './keys.js';
-import {
-  cidrs,
-  databaseUrl,
-  durationWithin,
-  hexColor,
-  host,
-  origin,
-  origins,
-  path,
-  processCount,
-  wholeNumber,
-} from './setting-values.js';
+import * as values from './setting-values.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -46,20 +35,20 @@ const setting = <T, const Fallback extends string | undefined = undefined>(
 export const settings = {
   databaseUrl: setting({
     env: 'DATABASE_URL',
-    ...databaseUrl,
+    ...values.databaseUrl,
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
   }),
   directDatabaseUrl: setting({
     env: 'POSTHORN_DIRECT_DATABASE_URL',
     fallbackNote: 'the same as `DATABASE_URL`',
-    ...databaseUrl,
+    ...values.databaseUrl,
     description:
       'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the `delivery` role opens one connection to it, to listen for notifications.',
   }),
   readDatabaseUrl: setting({
     env: 'POSTHORN_READ_DATABASE_URL',
-    ...databaseUrl,
+    ...values.databaseUrl,
     description:
       'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
   }),
@@ -68,21 +57,21 @@ export const settings = {
     fallback: '.posthorn',
     accepts: 'a directory path',
     description: 'Directory for the embedded database and the generated keys.',
-    parse: path,
+    parse: values.path,
   }),
   host: setting({
     env: 'POSTHORN_HOST',
     fallback: '127.0.0.1',
     accepts: 'an IP address or a host name',
     description: 'Address of the public listener, which serves the API, the console and the API reference.',
-    parse: host,
+    parse: values.host,
   }),
   port: setting({
     env: 'POSTHORN_PORT',
     fallback: '7400',
     accepts: 'a port number, or 0 for any free port',
     description: 'Port of the public listener.',
-    parse: wholeNumber(65_535),
+    parse: values.wholeNumber(65_535),
   }),
   platformHost: setting({
     env: 'POSTHORN_PLATFORM_HOST',
@@ -90,14 +79,14 @@ export const settings = {
     accepts: 'an IP address or a host name',
     description:
       'Address of the platform listener, which records events and serves metrics. Do not expose it to the internet.',
-    parse: host,
+    parse: values.host,
   }),
   platformPort: setting({
     env: 'POSTHORN_PLATFORM_PORT',
     fallback: '7401',
     accepts: 'a port number, or 0 for any free port',
     description: 'Port of the platform listener.',
-    parse: wholeNumber(65_535),
+    parse: values.wholeNumber(65_535),
   }),
   platformToken: setting({
     env: 'POSTHORN_PLATFORM_TOKEN',
@@ -123,7 +112,7 @@ export const settings = {
     description:
       'Wait times before the second, third and later delivery attempts. There is one more attempt than there are wait times.',
     parse: (text) => {
-      const waits = text.split(',').map((part) => durationWithin(1, 30 * dayMs)(part.trim()));
+      const waits = text.split(',').map((part) => values.durationWithin(1, 30 * dayMs)(part.trim()));
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
     },
   }),
@@ -132,7 +121,7 @@ export const settings = {
     fallback: '10s',
     accepts: 'a duration from 1ms to 10m, such as 10s',
     description: 'Time limit for one delivery attempt, from connecting to reading the response.',
-    parse: durationWithin(1, 600_000),
+    parse: values.durationWithin(1, 600_000),
   }),
   egressAllow: setting({
     env: 'POSTHORN_EGRESS_ALLOW',
@@ -142,7 +131,7 @@ export const settings = {
     description:
       'Non-public networks that deliveries may reach. Plain `http` is accepted only for these networks.',
     emptyCounts: true,
-    ...cidrs,
+    ...values.cidrs,
   }),
   trustedProxies: setting({
     env: 'POSTHORN_TRUSTED_PROXIES',
@@ -151,7 +140,7 @@ export const settings = {
     accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
     description:
       'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
-    ...cidrs,
+    ...values.cidrs,
   }),
   roles: setting({
     env: 'POSTHORN_ROLES',
@@ -172,7 +161,7 @@ export const settings = {
     description:
       'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most 8. ' +
       'See the section [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
-    parse: processCount,
+    parse: values.processCount,
   }),
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
@@ -180,7 +169,7 @@ export const settings = {
     accepts: 'a whole number; 0 turns the limit off',
     description:
       'Read requests per minute per token, counted per node, not per process. `0` turns the limit off.',
-    parse: wholeNumber(999_999_999),
+    parse: values.wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
@@ -188,20 +177,20 @@ export const settings = {
     accepts: 'a whole number; 0 turns the limit off',
     description:
       'Write requests per minute per token, counted per node, not per process. `0` turns the limit off.',
-    parse: wholeNumber(999_999_999),
+    parse: values.wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
     env: 'POSTHORN_CATALOGUE',
     accepts: 'a readable JSON file: an array of {type, description, schema, sample}',
     description: 'JSON file with your own event types: an array of `{type, description, schema, sample}`.',
-    parse: path,
+    parse: values.path,
   }),
   eventRetentionMs: setting({
     env: 'POSTHORN_EVENT_RETENTION',
     fallback: '90d',
     accepts: 'a duration from 1d to 3650d, such as 90d',
     description: 'How long events and deliveries can be read. After that, they are deleted.',
-    parse: durationWithin(dayMs, 3_650 * dayMs),
+    parse: values.durationWithin(dayMs, 3_650 * dayMs),
   }),
   webhooksMax: setting({
     env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
@@ -209,7 +198,7 @@ export const settings = {
     accepts: 'a whole number from 1 to 1000',
     description: 'Maximum number of webhooks per organization.',
     parse: (text) => {
-      const count = wholeNumber(1_000)(text);
+      const count = values.wholeNumber(1_000)(text);
       return count === 0 ? undefined : count;
     },
   }),
@@ -219,7 +208,7 @@ export const settings = {
     accepts: 'an http or https URL without a path, such as https://hooks.example.com',
     description:
       'The URL at which browsers reach the public listener. Posthorn uses it in links to the console and the portal.',
-    parse: origin,
+    parse: values.origin,
   }),
   portalOrigins: setting({
     env: 'POSTHORN_PORTAL_ORIGINS',
@@ -227,7 +216,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: 'origins separated by commas, such as https://app.example.com,http://localhost:3000',
     description: 'Origins whose pages may show the console in a frame.',
-    parse: origins,
+    parse: values.origins,
   }),
   portalName: setting({
     env: 'POSTHORN_PORTAL_NAME',
@@ -239,13 +228,13 @@ export const settings = {
     env: 'POSTHORN_PORTAL_LOGO',
     accepts: 'a readable SVG or PNG file of at most 64 KiB',
     description: "File with your platform's logo, shown in the portal: SVG or PNG, at most 64 KiB.",
-    parse: path,
+    parse: values.path,
   }),
   portalAccent: setting({
     env: 'POSTHORN_PORTAL_ACCENT',
     accepts: 'a CSS hex color such as #0a7d55',
     description: 'The accent color of the portal.',
-    parse: hexColor,
+    parse: values.hexColor,
   }),
   cell: setting({
     env: 'POSTHORN_CELL',

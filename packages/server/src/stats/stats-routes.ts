@@ -10,15 +10,7 @@ import { readWebhook } from '../webhooks/webhook-store.js';
 import { findWebhook } from '../webhooks/webhook-writes.js';
 import { readDeliveryCounts, readUndelivered, type Step } from './delivery-count-store.js';
 import { type EventStep, readEventCounts, readFrequentTypes } from './event-count-store.js';
-import {
-  defaultInterval,
-  figuresOf,
-  type Interval,
-  intervals,
-  minutesMsMax,
-  spanOf,
-  statsMsMax,
-} from './stats.js';
+import * as stats from './stats.js';
 
 const typesMax = 20;
 /**
@@ -32,7 +24,7 @@ const stepsOf = {
   minute: { deliveries: 1, events: 1 },
   hour: { deliveries: 60, events: 60 },
   day: { deliveries: 60, events: 1440 },
-} as const satisfies Record<Interval, { deliveries: Step; events: EventStep }>;
+} as const satisfies Record<stats.Interval, { deliveries: Step; events: EventStep }>;
 
 const StatsQuery = Type.Object(
   {
@@ -49,7 +41,7 @@ const StatsQuery = Type.Object(
     to: timeRange.to,
     interval: Type.Optional(
       oneOf(
-        intervals,
+        stats.intervals,
         'Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, ' +
           '`hour` for up to 7 days, otherwise `day`.',
       ),
@@ -85,7 +77,7 @@ const figureFields = {
 
 const Stats = Type.Object(
   {
-    interval: oneOf(intervals, 'Length of a bucket.', 'hour'),
+    interval: oneOf(stats.intervals, 'Length of a bucket.', 'hour'),
     from: time('Start of the time range.', '2026-11-14T09:30:00.000Z'),
     to: time('End of the time range.', '2026-11-15T09:30:00.000Z'),
     buckets: Type.Array(
@@ -179,8 +171,8 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
       input: ({ query }, faults) => readStatsRange(query, now(), faults),
       returns: { 200: dataOf(Stats) },
       handler: async ({ query, token, tenancy, input: { fromMs, toMs } }, reply) => {
-        const interval = query.interval ?? defaultInterval(toMs - fromMs);
-        const span = spanOf(interval, fromMs, toMs);
+        const interval = query.interval ?? stats.defaultInterval(toMs - fromMs);
+        const span = stats.spanOf(interval, fromMs, toMs);
         const counts = { organization_id: tenancy.organization_id, ...span };
         const steps = stepsOf[interval];
         const scope = await scopeOf(database, tenancy, query.webhook_id);
@@ -199,7 +191,7 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
             interval,
             from: new Date(fromMs).toISOString(),
             to: new Date(toMs).toISOString(),
-            ...figuresOf(interval, span, deliveries, events),
+            ...stats.figuresOf(interval, span, deliveries, events),
             events_by_type: types,
           },
         };
@@ -221,7 +213,7 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         const { organization_id, id } = await findWebhook(database, request);
         const nowMs = now();
         const sinceMs = nowMs - webhookHours * hourMs;
-        const span = spanOf('hour', sinceMs, nowMs);
+        const span = stats.spanOf('hour', sinceMs, nowMs);
         // Of the first hour, only the minutes after `since` count.
         const firstEndMs = span.fromMs + hourMs;
         const counts = { organization_id, scope: id };
@@ -229,7 +221,7 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
           ...(await readDeliveryCounts(database, { ...counts, fromMs: sinceMs, toMs: firstEndMs }, 1)),
           ...(await readDeliveryCounts(database, { ...counts, fromMs: firstEndMs, toMs: span.toMs }, 60)),
         ];
-        const { buckets, totals } = figuresOf('hour', span, deliveries, undefined);
+        const { buckets, totals } = stats.figuresOf('hour', span, deliveries, undefined);
         const { delivered: success, given_up: failed, p50_ms: p50, p95_ms: p95 } = totals;
         const since = new Date(sinceMs);
         const { pending, oldest } = await readUndelivered(database, organization_id, id, since);
@@ -281,7 +273,7 @@ function readStatsRange(
   nowMs: number,
   faults: InputFault[],
 ): { fromMs: number; toMs: number } {
-  const longestMs = query.interval === 'minute' ? minutesMsMax : statsMsMax;
+  const longestMs = query.interval === 'minute' ? stats.minutesMsMax : stats.statsMsMax;
   const given = readRange(query, faults);
   const endMs = given.toMs ?? nowMs;
   const fromMs = given.fromMs ?? endMs - dayMs;
@@ -291,9 +283,9 @@ function readStatsRange(
   if (faults.length > 0) return range;
   if (spanMs < 0)
     faults.push({ parameter: 'from', code: 'from_after_to', detail: 'must not be in the future' });
-  else if (spanMs > statsMsMax)
+  else if (spanMs > stats.statsMsMax)
     faults.push({ parameter: 'from', code: 'range_too_long', detail: "must be at most 90 days before 'to'" });
-  else if (query.interval === 'minute' && spanMs > minutesMsMax) {
+  else if (query.interval === 'minute' && spanMs > stats.minutesMsMax) {
     const detail = "'minute' supports at most 6 hours; use 'hour' or 'day', or a shorter time range";
     faults.push({ parameter: 'interval', code: 'range_too_long', detail });
   }

@@ -3,13 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { organizationElsewhere, organizationMoving } from '../cells/relocation.js';
-import {
-  isCanceled,
-  isConnectFailure,
-  isLockTimeout,
-  isUnreachable,
-  refusalOf,
-} from '../postgres/database-errors.js';
+import * as errors from '../postgres/database-errors.js';
 import { Problem, problems, unavailable } from '../values/problem.js';
 import { SecretNotDecrypted } from '../values/secret-box.js';
 
@@ -23,14 +17,14 @@ const rolledBack = /^40/;
 /** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
-  if (isUnreachable(error) || isConnectFailure(error)) {
+  if (errors.isUnreachable(error) || errors.isConnectFailure(error)) {
     return unavailable(
       'The database is unreachable. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
       2,
     );
   }
   const { code = '', where = '' } = error as { code?: string; where?: string };
-  const refusal = refusalOf(error);
+  const refusal = errors.refusalOf(error);
   if (refusal) return refusal.isMoving ? organizationMoving() : organizationElsewhere(refusal.cell);
   if (outOfResources.test(code)) {
     return unavailable(
@@ -38,14 +32,14 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       5,
     );
   }
-  if (isLockTimeout(error)) {
+  if (errors.isLockTimeout(error)) {
     return unavailable(
       lockedKey.test(where)
         ? 'Another transaction has used the same idempotency key and is still open. Nothing was recorded. Try again.'
         : 'Another write for this organization is taking a long time. Nothing was changed. Try again.',
     );
   }
-  if (isCanceled(error)) {
+  if (errors.isCanceled(error)) {
     return unavailable(
       'The database canceled the request because it took too long. Nothing was changed. Try again.',
     );
