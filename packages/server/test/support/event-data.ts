@@ -17,30 +17,19 @@ ${types.map(member).join('\n')}
 `;
 }
 
-/** The source file that has the sample of each type, for the requests that receivers make in their tests. */
+/** The source file that has the sample of each type as JSON, for the requests that receivers make in their tests. */
 export function eventSamplesSource(types: readonly EventType[]): string {
-  const samples = types.map(({ type, sample }) => `  '${type}': ${literal(sample, '  ')},`);
+  const samples = types.map(({ type, sample }) => `"${type}": ${JSON.stringify(sample)}`).join(',\n');
   return `import type { EventData } from './event-data.js';
 
 // Generated from packages/server/catalogue.json. To change it, change that file, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
 /** A realistic example of \`data\` for each event type. */
-export const eventSamples: EventData = {
-${samples.join('\n')}
-};
+export const eventSamples: EventData = JSON.parse(\`{
+${samples.replaceAll(/[\\`$]/g, '\\$&')}
+}\`);
 `;
-}
-
-/** The value as the formatter writes it. */
-function literal(value: unknown, indent: string): string {
-  if (typeof value === 'string') return value.includes("'") ? JSON.stringify(value) : `'${value}'`;
-  if (Array.isArray(value)) return `[${value.map((each) => literal(each, indent)).join(', ')}]`;
-  if (typeof value !== 'object' || value === null) return String(value);
-  const fields = Object.entries(value).map(
-    ([name, each]) => `${indent}  ${name}: ${literal(each, `${indent}  `)},`,
-  );
-  return `{\n${fields.join('\n')}\n${indent}}`;
 }
 
 function member({ type, description, schema }: EventType): string {
