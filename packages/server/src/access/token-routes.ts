@@ -183,7 +183,8 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
         'Creates a token for the public API. Only this response contains the token. Writes the audit log entry ' +
         '`token.created`.',
       body: TokenRequest,
-      input: (arrived, faults) => readLifetime(arrived, faults, tokens.lifetimeMsMax, '36500d') ?? tokens.defaultLifetimeMs,
+      input: (arrived, faults) =>
+        readLifetime(arrived, faults, tokens.lifetimeMsMax, '36500d') ?? tokens.defaultLifetimeMs,
       returns: { 201: IssuedToken },
       handler: async (request, reply) => {
         const asked = new Set(request.body.scopes ?? tokens.defaultScopes);

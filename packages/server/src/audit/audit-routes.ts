@@ -28,10 +28,13 @@ const AuditEntry = Type.Object(
       { type: 'user', id: 'USR-ada' },
     ),
     action: schemas.text('The action, such as `webhook.created`.', 'webhook.updated'),
-    target: schemas.ReferenceSchema('What the action changed, such as a `webhook`, a `token` or a `service_line`.', {
-      type: 'webhook',
-      id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
-    }),
+    target: schemas.ReferenceSchema(
+      'What the action changed, such as a `webhook`, a `token` or a `service_line`.',
+      {
+        type: 'webhook',
+        id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
+      },
+    ),
     request_id: schemas.orNull(
       schemas.text(
         'Request ID, as in `X-Request-Id`. Null for actions on the command line.',

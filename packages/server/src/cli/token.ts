@@ -156,7 +156,8 @@ async function cellOf(database: Database, given: string | undefined): Promise<st
 }
 
 function tokenOf(options: Options, nowMs: number): tokens.Token {
-  const lifetimeMs = options.expires === undefined ? tokens.defaultLifetimeMs : parseDurationMs(options.expires);
+  const lifetimeMs =
+    options.expires === undefined ? tokens.defaultLifetimeMs : parseDurationMs(options.expires);
   if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > tokens.lifetimeMsMax) {
     throw new UsageError(
       `--expires: '${options.expires}' is not valid. Expected a duration such as 90d, 12h or 30m, at most 36500d.`,
