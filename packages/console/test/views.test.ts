@@ -621,7 +621,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText('Not sent: the webhook was disabled before the first attempt.').waitFor();
     await page.getByText('Request (not sent)').waitFor();
     // The console does not have the secret, so it says which command signs the event.
-    await page.getByText(`posthorn trigger ${last} --to '${receiver.url}' --secret`).waitFor();
+    await page.getByText(`node posthorn.mjs trigger ${last} --to '${receiver.url}' --secret`).waitFor();
     await page.getByRole('button', { name: 'Copy as curl' }).click();
     await page.getByText('Copied the curl command, which has no signature.').waitFor();
     await page.getByText('Signature headers are not shown here.', { exact: true }).waitFor();

@@ -7,7 +7,7 @@ import { ownTokenRoute } from './access/token-routes.js';
 import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { eventTypeRoutes } from './catalogue/event-type-routes.js';
-import { consoleRoutes, type PortalLogo } from './console/console.js';
+import { consoleRoutes, type PortalLogo, publicUrlOf } from './console/console.js';
 import { consoleBuild, findConsoleFiles } from './console/console-files.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
@@ -20,7 +20,7 @@ import type { Metrics } from './operations/metrics.js';
 import type { Database } from './postgres/database.js';
 import { publicGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
-import { referenceRoutes } from './reference/reference.js';
+import { commandLineRoutes, referenceRoutes } from './reference/reference.js';
 import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
 import { type Config, version } from './settings/config.js';
 import type { Notifier } from './signals/notifier.js';
@@ -148,7 +148,8 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
     description:
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
       'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
-      `The [console](${serverUrl ?? ''}/console) shows the same in a browser.`,
+      `The [console](${serverUrl ?? ''}/console) shows the same in a browser. The command line is one file for Node.js ` +
+      `20: \`curl -O ${publicUrlOf(config, undefined)}/cli/posthorn.mjs\`, then \`node posthorn.mjs login\`.`,
     guides: publicGuides(rateLimits, { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs }),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
@@ -158,6 +159,7 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
   };
   serveApiDocument(app, about, routes);
   referenceRoutes(app, title);
+  commandLineRoutes(app);
   consoleRoutes(app, {
     version,
     logo: parts.logo,

@@ -18,7 +18,12 @@ export function curlOfRequest(request: SentRequest): string {
 
 /** Returns a command that sends an event with a signature. The user adds the secret, which the console does not have. */
 export function triggerCommand(eventId: string, url: string): string {
-  return `posthorn trigger ${eventId} --to ${quoted(url)} --secret whsec_…`;
+  return `node posthorn.mjs trigger ${eventId} --to ${quoted(url)} --secret whsec_…`;
+}
+
+/** Returns a command that downloads the command line from the service. */
+export function downloadCommand(): string {
+  return `curl -O ${location.origin}/cli/posthorn.mjs`;
 }
 
 /**

@@ -7,7 +7,8 @@ import { Brand } from '../shell/navigation';
 import { hasKeptInput } from './kept-input';
 import { openSession, session } from './session';
 
-const command = `npx posthorn token create \\
+// Without the option, npx would install a package of the same name from the registry outside of a checkout.
+const command = `npx --no-install posthorn token create \\
   --organization ORG-demo \\
   --scopes `;
 const scopes = ['events:read,', 'webhooks:read,', 'webhooks:write,', 'audit:read'];
@@ -75,7 +76,7 @@ export function SignIn() {
               <>
                 <p className="lead small">
                   No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
-                  this on the machine where the service runs:
+                  this in the checkout that the service runs from:
                 </p>
                 <CodeBlock title="Create a token" text={command + scopes.join('')} what="the command">
                   {command}

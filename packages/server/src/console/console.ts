@@ -71,6 +71,7 @@ function indexRoute(app: FastifyInstance, version: string): void {
     version,
     links: {
       console: '/console',
+      cli: '/cli/posthorn.mjs',
       reference: '/docs',
       openapi: '/openapi.json',
       events: '/v1/events',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { encodedRoute, immutable, StaticContent } from '../web/static-content.js';
@@ -48,6 +49,20 @@ export function referenceRoutes(app: FastifyInstance, title: string): void {
   // The paths in the page are relative, so that it also works behind a proxy that adds a prefix.
   const page = readAsset('reference.html').replace('{{title}}', title).replace('{{scalar}}', scalarName);
   serve('/docs', StaticContent.of('text/html; charset=utf-8', page));
+}
+
+/** Serves the command line of integrators as one file, so that nobody needs a checkout or a registry to run it. */
+export function commandLineRoutes(app: FastifyInstance): void {
+  const location = new URL('../../assets/posthorn.mjs', import.meta.url);
+  const digest = createHash('sha256').update(readFileSync(location)).digest('hex');
+  const files = {
+    '/cli/posthorn.mjs': StaticContent.file(location, 'text/javascript; charset=utf-8', 'no-cache'),
+    '/cli/posthorn.mjs.sha256': StaticContent.of('text/plain; charset=utf-8', `${digest}  posthorn.mjs\n`),
+  };
+  for (const [path, content] of Object.entries(files))
+    app.get(path, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
+      content.send(request, reply.header('Content-Disposition', 'attachment')),
+    );
 }
 
 function readAsset(name: string): string {

@@ -8,7 +8,7 @@ import { posthorn } from '../../api/client';
 import { deliveryQuery, findDelivery } from '../../api/deliveries';
 import { isOutcomeUnknown } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
-import { curlOfRequest, triggerCommand } from '../../code/curl';
+import { curlOfRequest, downloadCommand, triggerCommand } from '../../code/curl';
 import { PrettySwitch } from '../../code/json-text';
 import { RequestBox, ResponseBox } from '../../code/wire';
 import { Button } from '../../parts/button';
@@ -146,7 +146,8 @@ function Body({
                 <p className="soft small">
                   The command from <b>Copy as curl</b> has no signature. To send this event with one, run{' '}
                   <code>{triggerCommand(delivery.event_id, request.url)}</code>. To check the signatures of a
-                  request that the receiver got, run <code>posthorn verify</code>.
+                  request that the receiver got, run <code>node posthorn.mjs verify</code>. To get the command
+                  line, run <code>{downloadCommand()}</code> and <code>node posthorn.mjs login</code>.
                 </p>
               )}
             </RequestBox>
