@@ -1,12 +1,49 @@
+import { readFileSync } from 'node:fs';
 import type { Move, NewResource } from '@posthorn/client';
-import { pick, type Random } from './random.js';
-import { movesFrom, type ResourcesName, type Routine, routineOf, routines } from './routines.js';
-import { type ActionContext, attributes, details } from './vocabulary.js';
+import { between, pick, type Random } from './random.js';
+
+type ActorType = 'user' | 'agent' | 'system';
+
+/** What the company does with one kind of resource. */
+export interface Routine {
+  /** How much of the work is about these resources. */
+  share: number;
+  /** How many of them the company wants at once. */
+  wanted: number;
+  organizationWide?: true;
+  /** Who creates them. */
+  by: readonly ActorType[];
+  fields: Fields;
+  moves: Readonly<Record<string, MoveRoutine>>;
+}
+
+interface MoveRoutine {
+  /** The statuses in which the company makes this move. */
+  from: readonly string[];
+  by: readonly ActorType[];
+  /** How often it is made, relative to other moves from the same status. Default: 1. */
+  weight?: number;
+  fields?: Fields;
+}
+
+/**
+ * The fields of a request. A list is a choice, `min` and `max` are the limits of a number, and a name in braces stands
+ * for a number or for something that the company has.
+ */
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What the company does, by the name of the resource in paths. The platform decides what is allowed; a test compares
+ * this table with it.
+ */
+export const routines: Readonly<Record<string, Routine>> = JSON.parse(
+  readFileSync(new URL('../company.json', import.meta.url), 'utf8'),
+);
 
 /** One action of the company: create a resource, or move an existing one. */
 export type Step =
-  | { resources: ResourcesName; move: undefined; body: NewResource }
-  | { resources: ResourcesName; move: { id: string; name: string }; body: Move };
+  | { resources: string; move: undefined; body: NewResource }
+  | { resources: string; move: { id: string; name: string }; body: Move };
 
 interface Held {
   id: string;
@@ -15,7 +52,11 @@ interface Held {
   isBusy: boolean;
 }
 
-const names = Object.keys(routines) as ResourcesName[];
+/** What the company has of one kind. */
+interface Stock {
+  held: Map<string, Held>;
+  beingCreated: number;
+}
 
 /** The probability that the company creates a resource while it has fewer than it wants. */
 const creationProbability = 0.5;
@@ -31,8 +72,9 @@ const workspaces = ['WS-berlin', 'WS-lisbon', 'WS-oslo'] as const;
 export class Company {
   readonly #organizationId: string;
   readonly #random: Random;
-  readonly #held = new Map<ResourcesName, Map<string, Held>>(names.map((name) => [name, new Map()]));
-  readonly #beingCreated = new Map<ResourcesName, number>(names.map((name) => [name, 0]));
+  readonly #stocks = new Map(
+    Object.keys(routines).map((name): [string, Stock] => [name, { held: new Map(), beingCreated: 0 }]),
+  );
 
   constructor(organizationId: string, random: Random) {
     this.#organizationId = organizationId;
@@ -44,22 +86,22 @@ export class Company {
     // Almost every resource refers to a service line.
     if (!this.#any('service-lines')) return this.#create('service-lines');
     for (const resources of this.#inRandomOrder()) {
-      const idle = this.#idle(resources);
-      const isShort = this.#count(resources) < routineOf(resources).wanted;
+      const { held, beingCreated } = this.#of(resources);
+      const idle = [...held.values()].filter(({ isBusy }) => !isBusy);
+      const isShort = held.size + beingCreated < routineOf(resources).wanted;
       if (isShort && (idle.length === 0 || this.#random() < creationProbability))
         return this.#create(resources);
-      const [first, ...others] = idle;
-      if (first) return this.#move(resources, pick(this.#random, [first, ...others]));
+      if (idle.length > 0) return this.#move(resources, pick(this.#random, idle));
     }
     return this.#create('tasks');
   }
 
   /** Notes that the platform performed the action, and the resulting status. */
-  done({ resources, move }: Step, resource: { id: string; status: string }): void {
-    if (!move) this.#countCreated(resources);
-    const { id, status } = resource;
-    if (movesFrom(resources, status).length === 0) this.#of(resources).delete(id);
-    else this.#of(resources).set(id, { id, status, isBusy: false });
+  done({ resources, move }: Step, { id, status }: { id: string; status: string }): void {
+    const stock = this.#of(resources);
+    if (!move) stock.beingCreated -= 1;
+    if (movesFrom(resources, status).length === 0) stock.held.delete(id);
+    else stock.held.set(id, { id, status, isBusy: false });
   }
 
   /**
@@ -67,56 +109,56 @@ export class Company {
    * again.
    */
   refused({ resources, move }: Step): void {
-    if (move) this.#of(resources).delete(move.id);
-    else this.#countCreated(resources);
+    if (move) this.#of(resources).held.delete(move.id);
+    else this.#of(resources).beingCreated -= 1;
   }
 
-  #create(resources: ResourcesName): Step {
-    this.#beingCreated.set(resources, (this.#beingCreated.get(resources) ?? 0) + 1);
-    const { createdBy, isOrganizationWide } = routineOf(resources);
-    const workspace = isOrganizationWide ? null : pick(this.#random, workspaces);
+  #create(resources: string): Step {
+    this.#of(resources).beingCreated += 1;
+    const { by, organizationWide, fields } = routineOf(resources);
     const body = {
       organization_id: this.#organizationId,
-      ...(workspace !== null && { workspace_id: workspace }),
-      actor: this.#actor(createdBy),
-      ...attributes[resources](this.#context()),
+      ...(!organizationWide && { workspace_id: pick(this.#random, workspaces) }),
+      actor: this.#actor(by),
+      ...this.#filled(fields),
     };
     return { resources, move: undefined, body };
   }
 
-  #move(resources: ResourcesName, held: Held): Step {
+  #move(resources: string, held: Held): Step {
     held.isBusy = true;
-    const name = this.#chooseMove(resources, held.status);
-    const body = {
-      actor: this.#actor(routineOf(resources).moves[name]?.by ?? []),
-      ...details[`${resources}/${name}`]?.(this.#context()),
-    };
+    const { name, by, fields } = weighted(this.#random, movesFrom(resources, held.status));
+    const body = { actor: this.#actor(by), ...this.#filled(fields) };
     return { resources, move: { id: held.id, name }, body };
   }
 
-  #chooseMove(resources: ResourcesName, status: string): string {
-    return weighted(this.#random, movesFrom(resources, status)).name;
+  #actor(types: readonly ActorType[]): { type: string; id: string } {
+    const type = pick(this.#random, types);
+    return { type, id: type === 'system' ? 'platform' : this.#nameOf(type) };
   }
 
-  #actor(types: Routine['createdBy']): { type: string; id: string } {
-    const [first = 'user', ...others] = types;
-    const type = pick(this.#random, [first, ...others]);
-    if (type === 'agent') return { type, id: this.#any('agents') ?? firstAgent };
-    return type === 'system' ? { type, id: 'platform' } : { type, id: pick(this.#random, people) };
+  #filled(fields: Fields = {}): Fields {
+    return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, this.#valueOf(field)]));
   }
 
-  #context(): ActionContext {
-    return {
-      random: this.#random,
-      serviceLineId: this.#any('service-lines') ?? '',
-      agentId: this.#any('agents') ?? firstAgent,
-      userId: pick(this.#random, people),
-    };
+  #valueOf(field: unknown): unknown {
+    const value: unknown = Array.isArray(field) ? pick(this.#random, field) : field;
+    if (typeof value === 'string') return value.replace(/\{(\w+)\}/g, (_, name) => this.#nameOf(name));
+    if (typeof value !== 'object' || value === null || !('min' in value)) return value;
+    const { min, max } = value as { min: number; max: number };
+    return between(this.#random, min, max);
+  }
+
+  /** Returns what a name in braces stands for. */
+  #nameOf(name: string): string {
+    if (name === 'number') return String(between(this.#random, 100_000, 999_999));
+    if (name === 'user') return pick(this.#random, people);
+    return name === 'agent' ? (this.#any('agents') ?? firstAgent) : (this.#any('service-lines') ?? '');
   }
 
   /** Returns the kinds of resources in random order, weighted by their share of the work. */
-  *#inRandomOrder(): Generator<ResourcesName> {
-    const left = names.map((name) => ({ name, weight: routineOf(name).share }));
+  *#inRandomOrder(): Generator<string> {
+    const left = Object.entries(routines).map(([name, { share }]) => ({ name, weight: share }));
     while (left.length > 0) {
       const chosen = weighted(this.#random, left);
       left.splice(left.indexOf(chosen), 1);
@@ -124,28 +166,29 @@ export class Company {
     }
   }
 
-  #any(resources: ResourcesName): string | undefined {
-    const [first, ...others] = this.#of(resources).keys();
-    return first === undefined ? undefined : pick(this.#random, [first, ...others]);
+  #any(resources: string): string | undefined {
+    const ids = [...this.#of(resources).held.keys()];
+    return ids.length === 0 ? undefined : pick(this.#random, ids);
   }
 
-  #idle(resources: ResourcesName): Held[] {
-    return [...this.#of(resources).values()].filter(({ isBusy }) => !isBusy);
+  #of(resources: string): Stock {
+    const stock = this.#stocks.get(resources);
+    if (!stock) throw new Error(`The company has no ${resources}.`);
+    return stock;
   }
+}
 
-  #count(resources: ResourcesName): number {
-    return this.#of(resources).size + (this.#beingCreated.get(resources) ?? 0);
-  }
+function routineOf(resources: string): Routine {
+  const routine = routines[resources];
+  if (!routine) throw new Error(`The company has no ${resources}.`);
+  return routine;
+}
 
-  #countCreated(resources: ResourcesName): void {
-    this.#beingCreated.set(resources, (this.#beingCreated.get(resources) ?? 1) - 1);
-  }
-
-  #of(resources: ResourcesName): Map<string, Held> {
-    const held = this.#held.get(resources);
-    if (!held) throw new Error(`The company has no ${resources}.`);
-    return held;
-  }
+/** Returns the moves that the company makes with a resource of this status. */
+function movesFrom(resources: string, status: string) {
+  return Object.entries(routineOf(resources).moves)
+    .filter(([, { from }]) => from.includes(status))
+    .map(([name, move]) => ({ name, weight: 1, ...move }));
 }
 
 function weighted<T extends { weight: number }>(random: Random, choices: readonly T[]): T {
@@ -154,7 +197,5 @@ function weighted<T extends { weight: number }>(random: Random, choices: readonl
     left -= choice.weight;
     if (left < 0) return choice;
   }
-  const last = choices.at(-1);
-  if (!last) throw new Error('There is nothing to choose from.');
-  return last;
+  return pick(random, choices);
 }

@@ -1,7 +1,6 @@
-import { eventLines } from './event-grid.js';
-import { type Figures, isOwn, type ReceiverFigures, type StreamEvent } from './figures.js';
-import { fitted, type Line, type Paint, type Piece, printed, spread } from './line.js';
-import { clock, compact, milliseconds, perSecond, wait, whole } from './wording.js';
+import { type DeliveryCounts, type Figures, isOwn, type Latencies, type StreamEvent } from './figures.js';
+import type { Column, Line, Piece } from './text.js';
+import * as text from './text.js';
 
 export interface Size {
   columns: number;
@@ -16,8 +15,6 @@ export interface Situation {
   publicUrl: string;
   console: ConsoleAddress;
   organizationId: string;
-  /** All event types of the service, in its order. */
-  eventTypes: readonly string[];
   /** The waits before attempts 2, 3, … */
   retryScheduleMs: readonly number[];
 }
@@ -31,158 +28,151 @@ export interface ConsoleAddress {
   tokenFile: string;
 }
 
-const tailRowsMin = 3;
-
 /** Returns one frame: at most `rows` lines of `columns` characters. With less space it shows less detail. */
-export function dashboard(figures: Figures, situation: Situation, size: Size, paint: Paint): string[] {
-  const { columns, rows } = size;
-  const troubles = troubleLines(figures);
-  const top = [
-    titleLine(figures, situation, columns),
-    contextLine(situation, columns),
-    consoleLine(situation, columns),
-    ...receiverLines(figures, columns),
+export function dashboard(
+  figures: Figures,
+  situation: Situation,
+  { columns, rows }: Size,
+  paint: text.Paint,
+): string[] {
+  const { count, latest } = figures.trouble;
+  const troubles: Line[] =
+    count === 0 ? [] : [[['red', `${text.whole(count)} failed requests, the latest: ${latest}`]]];
+  const titled = (title: string): Line => [['underline', title.padEnd(columns)]];
+  const top = [...titleLines(figures, situation, columns), ...receiverLines(figures, columns)];
+  const room = rows - top.length - troubles.length - 2;
+  const types = typeLines(figures, columns, Math.floor(room / 2));
+  const lines = [
+    ...top,
+    titled('events by type'),
+    ...types,
+    titled('GET /v1/events/tail'),
+    ...tailLines(figures.latest, Math.max(1, room - types.length), columns),
   ];
-  const tailTitle: Line = [['underline', 'GET /v1/events/tail'.padEnd(columns)]];
-  const room = rows - top.length - troubles.length - 1;
-  const events = eventLines(figures, situation, { columns, rows: room });
-  const tailRows = Math.max(tailRowsMin, room - events.length);
-  const lines = [...top, ...events, tailTitle, ...tailLines(figures.latest, tailRows, columns)];
   return [...lines.slice(0, rows - troubles.length), ...troubles].map((line) =>
-    printed(line, columns, paint),
+    text.printed(line, columns, paint),
   );
 }
 
-function titleLine(figures: Figures, { nowMs, phase, wantedPerSecond }: Situation, columns: number): Line {
-  const left: Line[] = [
+function titleLines(figures: Figures, situation: Situation, columns: number): Line[] {
+  const { nowMs, phase, wantedPerSecond, organizationId, publicUrl, retryScheduleMs } = situation;
+  const { url, link, tokenFile } = situation.console;
+  const title: Line[] = [
     [['bold', 'Posthorn demo']],
-    [`  ${clock(nowMs - figures.startedMs)}`],
-    ['  ', ['bold', whole(figures.recorded)], ' events'],
-    [', ', ['bold', perSecond(figures.recording.perSecond(nowMs))], '/s'],
-    [` (target ${perSecond(wantedPerSecond)}/s)`],
+    [`  ${text.clock(nowMs - figures.startedMs)}`],
+    ['  ', ['bold', text.whole(figures.recorded)], ' events'],
+    [', ', ['bold', text.perSecond(figures.perSecond(nowMs))], '/s'],
+    [` (target ${text.perSecond(wantedPerSecond)}/s)`],
   ];
-  const right: Piece = phase === 'running' ? ['bold', 'q: stop'] : ['yellow', 'stopping …'];
-  return spread(left, [right], columns);
-}
-
-function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, columns: number): Line {
-  const left: Line[] = [
+  const context: Line[] = [
     [organizationId],
     ['  ', ['cyan', publicUrl]],
-    [['dim', `  retries after ${retryScheduleMs.map(wait).join(', ')}`]],
+    [['dim', `  retries after ${retryScheduleMs.map(text.wait).join(', ')}`]],
   ];
-  return spread(left, [['bold', '+/-: rate']], columns);
+  // A link that is cut off leads nowhere, so a narrow terminal gets the address without the token.
+  const hasRoom = 'Console: '.length + link.length <= columns;
+  const address: Line[] = hasRoom
+    ? [['Console: ', ['cyan', link]]]
+    : [['Console: ', ['cyan', url]], [['dim', `  (token: ${tokenFile})`]]];
+  return [
+    text.spread(title, [phase === 'running' ? ['bold', 'q: stop'] : ['yellow', 'stopping …']], columns),
+    text.spread(context, [['bold', '+/-: rate']], columns),
+    text.spread(address, [], columns),
+  ];
 }
 
-/**
- * Returns the link to the console. A link that is cut off leads nowhere, so a narrow terminal gets the address without
- * the token.
- */
-function consoleLine({ console: { url, link, tokenFile } }: Situation, columns: number): Line {
-  const title = 'Console: ';
-  if (title.length + link.length <= columns) return [title, ['cyan', link]];
-  const place = `  (token: ${tokenFile})`;
-  const fits = title.length + url.length + place.length <= columns;
-  return [title, ['cyan', url], ...(fits ? ([['dim', place]] as const) : [])];
+interface Row extends DeliveryCounts {
+  name: Piece;
+  behavior: string;
+  latencies: Latencies;
 }
 
-const figureColumns = [
-  { title: 'delivered', width: 11 },
-  { title: 'pending', width: 10 },
-  { title: 'failed', width: 8 },
-  { title: 'p50', width: 8 },
-  { title: 'p99', width: 8 },
-] as const;
+const figureColumns: readonly Column<Row>[] = [
+  { title: 'delivered', width: -11, of: ({ delivered }) => colored('green', delivered) },
+  { title: 'pending', width: -10, of: ({ pending }) => colored('yellow', pending) },
+  { title: 'failed', width: -8, of: ({ failed }) => colored('red', failed) },
+  { title: 'p50', width: -8, of: ({ latencies }) => text.milliseconds(latencies.percentile(0.5)) },
+  { title: 'p99', width: -8, of: ({ latencies }) => text.milliseconds(latencies.percentile(0.99)) },
+];
+const figuresWidth = 45;
 const nameWidth = 11;
-const behaviorColumn = { title: 'behavior', widthMin: 24, widthMax: 40 };
+const behavior = { widthMin: 24, widthMax: 40 };
 
 /** Returns the table of receivers. Its heading says what p50 and p99 measure: the first arrival, not the response. */
 function receiverLines(figures: Figures, columns: number): Line[] {
-  const figuresWidth = figureColumns.reduce((sum, { width }) => sum + width, 0);
   const left = columns - nameWidth - figuresWidth;
-  const behaviorWidth = left < behaviorColumn.widthMin ? 0 : Math.min(behaviorColumn.widthMax, left);
-  const width = nameWidth + behaviorWidth + figuresWidth;
-  const row = (name: Piece, behavior: Piece, cells: readonly Piece[]): Line => [
-    fitted(name, nameWidth),
-    fitted(behavior, behaviorWidth),
-    ...cells.map((cell, index) => fitted(cell, -(figureColumns[index]?.width ?? 0))),
-  ];
-  const titles = row(
-    'receiver',
-    behaviorColumn.title,
-    figureColumns.map(({ title }) => title),
+  const behaviorWidth = left < behavior.widthMin ? 0 : Math.min(behavior.widthMax, left);
+  const [heading, ...rows] = text.table<Row>(
+    [
+      { title: 'receiver', width: nameWidth, of: ({ name }) => name },
+      { title: 'behavior', width: behaviorWidth, of: (row) => ['dim', row.behavior] },
+      ...figureColumns,
+    ],
+    [
+      ...figures.receivers.map(({ description, signatures, ...row }) => ({
+        ...row,
+        behavior: signatures ? `${signatures.verified} signed, ${signatures.refused} forged` : description,
+      })),
+      { name: ['bold', 'all'], behavior: '', ...figures.total },
+    ],
   );
   return [
-    [['dim', 'time to arrival'.padStart(width)]],
-    [['underline', titles.join('').padEnd(columns)]],
-    ...figures.receivers.map((receiver) =>
-      row(receiver.name, ['dim', behaviorOf(receiver)], cellsOf(receiver)),
-    ),
-    row(['bold', 'all'], '', cellsOf(figures.total)),
+    [['dim', 'time to arrival'.padStart(heading.length)]],
+    [['underline', heading.padEnd(columns)]],
+    ...rows,
   ];
 }
 
-function behaviorOf({ description, signatures }: ReceiverFigures): string {
-  return signatures
-    ? `${compact(signatures.verified)} signed, ${compact(signatures.refused)} forged`
-    : description;
+function colored(color: 'green' | 'yellow' | 'red', count: number): Piece {
+  return count > 0 ? [color, text.whole(count)] : '0';
 }
 
-function cellsOf(figures: Pick<ReceiverFigures, 'delivered' | 'pending' | 'failed' | 'latencies'>): Piece[] {
-  const { delivered, pending, failed, latencies } = figures;
-  return [
-    delivered > 0 ? ['green', whole(delivered)] : '0',
-    pending > 0 ? ['yellow', whole(pending)] : '0',
-    failed > 0 ? ['red', whole(failed)] : '0',
-    milliseconds(latencies.percentile(0.5)),
-    milliseconds(latencies.percentile(0.99)),
-  ];
-}
+const typeWidth = 28;
+const countWidth = 8;
+const gap = '   ';
 
-interface TailColumn {
-  width: number;
-  /** Columns with the lowest rank are kept if there is not enough space for all. */
-  rank: number;
-  of: (event: StreamEvent) => Piece;
+/** Returns the number of events of each type in as many columns as fit, the most frequent types first. */
+function typeLines({ byType }: Figures, columns: number, rowsMax: number): Line[] {
+  const counts = [...byType].sort(([, a], [, b]) => b - a);
+  const across = Math.max(1, Math.floor((columns + gap.length) / (typeWidth + countWidth + gap.length)));
+  const rows = Math.max(0, Math.min(Math.ceil(counts.length / across), rowsMax));
+  return Array.from({ length: rows }, (_, row) =>
+    counts
+      .filter((_count, index) => index < rows * across && index % rows === row)
+      .flatMap(([type, count]): Piece[] => [
+        text.fitted(['cyan', type], typeWidth),
+        text.fitted(text.whole(count), -countWidth),
+        gap,
+      ]),
+  );
 }
 
 /** The columns are as wide as the IDs of the demo. Other IDs may be longer. */
-const tailColumns: readonly TailColumn[] = [
-  { width: 12, rank: 3, of: ({ created_at }) => ['dim', created_at.slice(11, 23)] },
-  { width: 28, rank: 1, of: ({ type }) => [colorOf(type), type] },
-  { width: 30, rank: 2, of: ({ subject }) => subject.id },
-  { width: 33, rank: 4, of: ({ actor }) => `by ${actor.id}` },
-  {
-    width: 12,
-    rank: 5,
-    of: ({ workspace_id }) => ['dim', workspace_id ? `in ${workspace_id}` : ''],
-  },
-  { width: 30, rank: 6, of: ({ id }) => ['dim', id] },
+const tailColumns: readonly Omit<Column<StreamEvent>, 'title'>[] = [
+  { width: 12, of: ({ created_at }) => ['dim', created_at.slice(11, 23)] },
+  { width: 28, of: ({ type }) => [colorOf(type), type] },
+  { width: 30, of: ({ subject }) => subject.id },
+  { width: 33, of: ({ actor }) => `by ${actor.id}` },
+  { width: 12, of: ({ workspace_id }) => ['dim', workspace_id ? `in ${workspace_id}` : ''] },
+  { width: 30, of: ({ id }) => ['dim', id] },
 ];
 const tailGap = '  ';
 
+/** Returns the latest events, with as many columns as fit. */
 function tailLines(latest: readonly StreamEvent[], rows: number, columns: number): Line[] {
-  const shown = tailColumns.filter(({ rank }) => {
-    const before = tailColumns.filter((column) => column.rank <= rank);
-    const width = before.reduce((sum, column) => sum + column.width + tailGap.length, -tailGap.length);
-    return rank === 1 || width <= columns;
+  let width = -tailGap.length;
+  const shown = tailColumns.filter((column) => {
+    width += tailGap.length + column.width;
+    return width <= columns;
   });
   return latest
     .slice(-rows)
     .map((event) =>
-      shown.flatMap(({ width, of }, index): Piece[] => [
-        index === 0 ? '' : tailGap,
-        fitted(of(event), width),
-      ]),
+      shown.flatMap((column): Piece[] => [text.fitted(column.of(event), column.width), tailGap]),
     );
 }
 
 function colorOf(type: string): 'red' | 'yellow' | 'cyan' {
   if (type.endsWith('failed')) return 'red';
   return isOwn(type) ? 'yellow' : 'cyan';
-}
-
-function troubleLines({ trouble }: Figures): Line[] {
-  if (trouble.count === 0) return [];
-  return [[['red', `${whole(trouble.count)} failed requests, the latest: ${trouble.latest}`]]];
 }

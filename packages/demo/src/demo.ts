@@ -5,16 +5,12 @@ import { type ChangedResource, Platform, Posthorn } from '@posthorn/client';
 import { Company, type Step } from './company.js';
 import type { ConsoleAddress, Situation } from './dashboard.js';
 import { EventTail } from './event-tail.js';
-import { Figures } from './figures.js';
-import { forge } from './forger.js';
-import { Pacer } from './pace.js';
+import { type DeliveryCounts, Figures } from './figures.js';
+import { Pacer, perSecondMax, perSecondMin } from './pace.js';
 import { seededRandom } from './random.js';
-import { perSecondMax, perSecondMin } from './rate.js';
-import { behaviors, Receiver } from './receivers.js';
+import { behaviors, forge, Receiver } from './receivers.js';
 import { type Summary, summarize } from './summary.js';
-import { TargetRate } from './target-rate.js';
-import { Watch } from './watch.js';
-import { Webhooks } from './webhooks.js';
+import { deliveriesInMemory, Webhooks } from './webhooks.js';
 
 /** The service that the demo runs against, over HTTP. */
 export interface DemoService {
@@ -75,41 +71,33 @@ class Demo {
   readonly #closers: Closers;
   readonly #figures = new Figures(behaviors);
   #phase: Situation['phase'] = 'running';
-  #eventTypes: readonly string[] = [];
-  #target: TargetRate;
+  #perSecond: number;
 
   constructor(options: DemoOptions, closers: Closers) {
     this.#options = options;
     this.#closers = closers;
-    this.#target = new TargetRate(options.perSecond, Date.now());
+    this.#perSecond = options.perSecond;
   }
 
   async run(): Promise<Summary> {
     const { service, organizationId } = this.#options;
     const posthorn = new Posthorn({ url: service.publicUrl, token: service.accessToken });
     const platform = new Platform({ url: service.platformUrl, token: service.platformToken });
-    const types = await posthorn.eventTypes.list().all();
-    this.#eventTypes = types.map(({ type }) => type);
     const receivers = await this.#openReceivers();
-    const tail = await EventTail.open({
-      posthorn,
-      organizationId,
-      onEvent: (event) => this.#figures.eventShown(event),
-      onTrouble: this.#troubled,
-    });
+    const tail = new EventTail(posthorn, organizationId, this.#figures);
+    await tail.open();
     this.#closers.push(() => tail.close());
-    const webhooks = await Webhooks.create(posthorn, organizationId, receivers);
-    const watch = new Watch({ platform, webhooks, figures: this.#figures, onTrouble: this.#troubled });
-    this.#closers.push(() => watch.stop());
+    const webhooks = await Webhooks.create(posthorn, organizationId, receivers, this.#figures);
+    this.#closers.push(() => webhooks.stopWatching());
 
     const endedMs = await this.#work(platform, receivers);
-    await watch.stop();
-    const givenUp = await this.#settle(watch, webhooks, tail);
+    await webhooks.stopWatching();
+    const givenUp = await this.#settle(platform, webhooks, tail);
     return summarize(this.#figures, {
       endedMs,
       givenUp,
-      wantedPerSecond: this.#target.average(endedMs),
-      webhookIdOf: (receiver) => webhooks.idOf(receiver),
+      wantedPerSecond: this.#perSecond,
+      webhookIdOf: (receiver) => webhooks.ids.get(receiver),
     });
   }
 
@@ -118,6 +106,7 @@ class Demo {
     for (const [index, behavior] of behaviors.entries()) {
       const receiver = await Receiver.open({
         behavior,
+        attemptsMax: this.#options.service.retryScheduleMs.length + 1,
         secret: `whsec_${randomBytes(32).toString('base64')}`,
         random: seededRandom(this.#options.seed + index + 1),
         now: Date.now,
@@ -131,7 +120,7 @@ class Demo {
 
   /** Lets the company work until the time is up or it is stopped. Returns the time of the end. */
   async #work(platform: Platform, receivers: readonly Receiver[]): Promise<number> {
-    const { organizationId, seed, perSecond, forMs, stop, onStart } = this.#options;
+    const { organizationId, seed, forMs, stop, onStart } = this.#options;
     const company = new Company(organizationId, seededRandom(seed));
     const over = new AbortController();
     const ended = AbortSignal.any([stop, over.signal]);
@@ -140,10 +129,9 @@ class Demo {
     const endIn = (ms: number) => setTimeout(() => over.abort(), ms);
     let timer = forMs === undefined ? undefined : endIn(firstEventMsMax + forMs);
     let isCounting = false;
-    this.#figures.begin(Date.now());
-    this.#target = new TargetRate(perSecond, this.#figures.startedMs);
+    this.#figures.startedMs = Date.now();
     const pacer = new Pacer({
-      perSecond,
+      perSecond: this.#perSecond,
       inFlightMax,
       work: async () => {
         await this.#act(company, platform, ended);
@@ -163,9 +151,8 @@ class Demo {
       figures: this.#figures,
       situation: () => this.#situation(),
       changePace: (factor) => {
-        const perSecond = Math.min(perSecondMax, Math.max(perSecondMin, this.#target.perSecond * factor));
-        this.#target.change(perSecond, Date.now());
-        pacer.pace.change(perSecond);
+        this.#perSecond = Math.min(perSecondMax, Math.max(perSecondMin, this.#perSecond * factor));
+        pacer.pace.perSecond = this.#perSecond;
       },
     });
     if (!ended.aborted) await once(ended, 'abort');
@@ -187,7 +174,7 @@ class Demo {
         this.#figures.eventRecorded(event.id, Date.now());
       } catch (error) {
         company.refused(step);
-        this.#troubled((error as Error).message);
+        this.#figures.troubled((error as Error).message);
         await delay(afterTroubleMs, undefined, { signal: ended }).catch(() => undefined);
       }
       return;
@@ -198,19 +185,27 @@ class Demo {
    * Waits for deliveries in progress, disables the webhooks, which ends deliveries that are waiting for a retry, and
    * reads the results. Returns how many deliveries were ended this way, by receiver.
    */
-  async #settle(watch: Watch, webhooks: Webhooks, tail: EventTail): Promise<ReadonlyMap<string, number>> {
-    await until(settleMsMax, async () => (await watch.inMemory()) === 0);
-    await watch.look().catch((error: Error) => this.#troubled(error.message));
-    const before = new Map(this.#figures.receivers.map(({ name, failed }) => [name, failed]));
+  async #settle(
+    platform: Platform,
+    webhooks: Webhooks,
+    tail: EventTail,
+  ): Promise<ReadonlyMap<string, number>> {
+    await until(settleMsMax, async () => (await deliveriesInMemory(platform)) === 0);
+    await webhooks.look().catch((error: Error) => this.#figures.troubled(error.message));
+    const countOf = ({ delivered, pending, failed }: DeliveryCounts) => delivered + pending + failed;
+    const before = new Map(this.#figures.receivers.map((receiver) => [receiver.name, countOf(receiver)]));
     // An attempt that was in progress may leave its delivery waiting. Disabling again ends it.
     await until(settleMsMax, async () => {
       await webhooks.disable();
-      await watch.look();
+      await webhooks.look();
       return this.#figures.total.pending === 0;
     });
     await until(catchUpMsMax, () => tail.isUpToDate());
     return new Map(
-      this.#figures.receivers.map(({ name, failed }) => [name, failed - (before.get(name) ?? 0)]),
+      this.#figures.receivers.map((receiver) => [
+        receiver.name,
+        Math.max(0, (before.get(receiver.name) ?? 0) - countOf(receiver)),
+      ]),
     );
   }
 
@@ -219,16 +214,13 @@ class Demo {
     return {
       nowMs: Date.now(),
       phase: this.#phase,
-      wantedPerSecond: this.#target.perSecond,
+      wantedPerSecond: this.#perSecond,
       publicUrl: service.publicUrl,
       organizationId,
-      eventTypes: this.#eventTypes,
       retryScheduleMs: service.retryScheduleMs,
       console: service.console,
     };
   }
-
-  readonly #troubled = (message: string) => this.#figures.troubled(message);
 }
 
 function take(platform: Platform, step: Step): Promise<ChangedResource> {

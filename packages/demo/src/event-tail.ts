@@ -1,34 +1,30 @@
-import type { Posthorn, Tail } from '@posthorn/client';
-import type { StreamEvent } from './figures.js';
-
-export interface EventTailOptions {
-  posthorn: Posthorn;
-  organizationId: string;
-  onEvent: (event: StreamEvent) => void;
-  onTrouble: (message: string) => void;
-}
+import type { Posthorn } from '@posthorn/client';
+import type { Figures } from './figures.js';
 
 /** Shows every new event of the stream. */
 export class EventTail {
-  readonly #options: EventTailOptions;
+  readonly #posthorn: Posthorn;
+  readonly #query: { organization_id: string };
+  readonly #figures: Figures;
   readonly #stop = new AbortController();
-  readonly #ended: Promise<void>;
+  #ended: Promise<void> | undefined;
   #lastId: string | undefined;
 
-  private constructor(options: EventTailOptions, lastId: string | undefined) {
-    this.#options = options;
-    this.#lastId = lastId;
-    this.#ended = this.#follow();
+  constructor(posthorn: Posthorn, organizationId: string, figures: Figures) {
+    this.#posthorn = posthorn;
+    this.#query = { organization_id: organizationId };
+    this.#figures = figures;
   }
 
   /** Starts after the newest event. */
-  static async open(options: EventTailOptions): Promise<EventTail> {
-    return new EventTail(options, await newestId(options));
+  async open(): Promise<void> {
+    this.#lastId = await this.#newestId();
+    this.#ended = this.#follow();
   }
 
   /** Returns whether every event that is now in the stream has been shown. */
   async isUpToDate(): Promise<boolean> {
-    return this.#lastId === (await newestId(this.#options));
+    return this.#lastId === (await this.#newestId());
   }
 
   async close(): Promise<void> {
@@ -38,27 +34,21 @@ export class EventTail {
 
   async #follow(): Promise<void> {
     const { signal } = this.#stop;
+    const { troubled } = this.#figures;
+    const onDisconnect = () => troubled('The tail was interrupted.');
+    const options = { lastEventId: this.#lastId, signal, onDisconnect };
     try {
-      for await (const event of this.#tail(signal)) {
+      for await (const event of this.#posthorn.events.tail(this.#query, options)) {
         this.#lastId = event.id;
-        this.#options.onEvent(event);
+        this.#figures.eventShown(event);
       }
     } catch (error) {
-      if (!signal.aborted) this.#options.onTrouble(`The tail ended: ${(error as Error).message}`);
+      if (!signal.aborted) troubled(`The tail ended: ${(error as Error).message}`);
     }
   }
 
-  #tail(signal: AbortSignal): Tail {
-    const { posthorn, organizationId, onTrouble } = this.#options;
-    const onDisconnect = () => onTrouble('The tail was interrupted.');
-    return posthorn.events.tail(
-      { organization_id: organizationId },
-      { lastEventId: this.#lastId, signal, onDisconnect },
-    );
+  async #newestId(): Promise<string | undefined> {
+    const { data } = await this.#posthorn.events.list({ ...this.#query, limit: 1 }).first();
+    return data[0]?.id;
   }
-}
-
-async function newestId({ posthorn, organizationId }: EventTailOptions): Promise<string | undefined> {
-  const { data } = await posthorn.events.list({ organization_id: organizationId, limit: 1 }).first();
-  return data[0]?.id;
 }

@@ -1,7 +1,3 @@
-import { Latencies } from './latencies.js';
-import { Ledger } from './ledger.js';
-import { RateMeter } from './rate-meter.js';
-
 /** The fields of an event that the demo uses. */
 export interface StreamEvent {
   id: string;
@@ -12,11 +8,13 @@ export interface StreamEvent {
   created_at: string;
 }
 
-/** The deliveries of a webhook by status, as the service reports them. */
+/** The deliveries of a webhook by status. */
 export interface DeliveryCounts {
+  /** Requests that its receiver accepted with a 2xx status. */
   delivered: number;
-  /** Being sent, or waiting for the next attempt. */
+  /** As the service reports it: being sent, or waiting for the next attempt. */
   pending: number;
+  /** Last attempts that its receiver did not accept. */
   failed: number;
 }
 
@@ -26,61 +24,53 @@ export interface ReceiverFigures extends DeliveryCounts {
   readonly description: string;
   /** From recording to the first arrival. */
   readonly latencies: Latencies;
-  /** Requests that it accepted with a 2xx status. */
-  accepted: number;
   /** Only the receiver that checks signatures has them. */
   signatures: { verified: number; refused: number } | undefined;
 }
 
-interface Trouble {
-  count: number;
-  latest: string;
-}
-
 const eventsKept = 200;
+const secondsMeasured = 10;
 
 /** Everything that the demo counts. It makes no requests: others report to it. */
 export class Figures {
   startedMs = 0;
-  recording = new RateMeter(0);
-  readonly ledger = new Ledger();
   readonly byType = new Map<string, number>();
   readonly receivers: readonly ReceiverFigures[];
   /** The latest events of the stream, newest last. */
   readonly latest: StreamEvent[] = [];
   recorded = 0;
-  trouble: Trouble = { count: 0, latest: '' };
+  trouble = { count: 0, latest: '' };
+  /** Events recorded by second since the start. Only the latest are kept. */
+  readonly #bySecond = new Map<number, number>();
+  /** Events of which only one side is known yet, so they are as few as the lag of the stream. */
+  readonly #acknowledged = new Set<string>();
+  readonly #shown = new Set<string>();
 
-  constructor(receivers: readonly { name: string; description: string; checksSignatures: boolean }[]) {
+  constructor(receivers: readonly { name: string; description: string; checksSignatures?: true }[]) {
     this.receivers = receivers.map(({ name, description, checksSignatures }) => ({
       name,
       description,
       delivered: 0,
       pending: 0,
       failed: 0,
-      accepted: 0,
       latencies: new Latencies(),
-      signatures: checksSignatures ? { verified: 0, refused: 0 } : undefined,
+      signatures: checksSignatures && { verified: 0, refused: 0 },
     }));
-  }
-
-  /** Notes that the company starts to work. */
-  begin(nowMs: number): void {
-    this.startedMs = nowMs;
-    this.recording = new RateMeter(nowMs);
   }
 
   /** Notes that the platform listener recorded an event. */
   eventRecorded(id: string, nowMs: number): void {
     this.recorded += 1;
-    this.recording.count(nowMs);
-    this.ledger.acknowledged(id);
+    const second = this.#secondOf(nowMs);
+    this.#bySecond.set(second, (this.#bySecond.get(second) ?? 0) + 1);
+    this.#bySecond.delete(second - 2 * secondsMeasured);
+    if (!this.#shown.delete(id)) this.#acknowledged.add(id);
   }
 
   /** Notes that the stream showed an event. */
   eventShown(event: StreamEvent): void {
     this.byType.set(event.type, (this.byType.get(event.type) ?? 0) + 1);
-    if (!isOwn(event.type)) this.ledger.shown(event.id);
+    if (!isOwn(event.type) && !this.#acknowledged.delete(event.id)) this.#shown.add(event.id);
     this.latest.push(event);
     if (this.latest.length > eventsKept) this.latest.shift();
   }
@@ -90,29 +80,28 @@ export class Figures {
     if (attempt === 1) this.receiver(receiver).latencies.add(latencyMs);
   }
 
-  /** Notes that a receiver accepted a delivery with a 2xx status. */
-  deliveryAccepted(receiver: string): void {
-    this.receiver(receiver).accepted += 1;
-  }
-
   signatureChecked(receiver: string, isValid: boolean): void {
     const { signatures } = this.receiver(receiver);
     if (signatures) signatures[isValid ? 'verified' : 'refused'] += 1;
   }
 
-  deliveriesCounted(receiver: string, counts: DeliveryCounts): void {
-    Object.assign(this.receiver(receiver), counts);
+  readonly troubled = (message: string): void => {
+    this.trouble = { count: this.trouble.count + 1, latest: message };
+  };
+
+  /** Returns how many acknowledged events the stream has not shown yet. */
+  get missing(): number {
+    return this.#acknowledged.size;
   }
 
-  troubled(message: string): void {
-    this.trouble = { count: this.trouble.count + 1, latest: message };
+  /** Returns how many events in the stream were recorded by other programs. */
+  get others(): number {
+    return this.#shown.size;
   }
 
   /** Returns how many events in the stream were recorded by the service itself. */
   get own(): number {
-    let sum = 0;
-    for (const [type, count] of this.byType) if (isOwn(type)) sum += count;
-    return sum;
+    return [...this.byType].reduce((sum, [type, count]) => sum + (isOwn(type) ? count : 0), 0);
   }
 
   get total(): DeliveryCounts & { latencies: Latencies } {
@@ -131,9 +120,56 @@ export class Figures {
     if (!found) throw new Error(`There is no receiver ${name}.`);
     return found;
   }
+
+  /** Returns how many events were recorded per second, over the last ten seconds or since the start. */
+  perSecond(nowMs: number): number {
+    const current = this.#secondOf(nowMs);
+    const first = Math.max(0, current - secondsMeasured);
+    // The current second counts in proportion to the time passed.
+    const passed = (nowMs - this.startedMs) / 1000 - first;
+    let sum = 0;
+    for (let second = first; second <= current; second++) sum += this.#bySecond.get(second) ?? 0;
+    return passed > 0 ? sum / Math.max(passed, 0.5) : 0;
+  }
+
+  #secondOf(nowMs: number): number {
+    return Math.max(0, Math.floor((nowMs - this.startedMs) / 1000));
+  }
 }
 
 /** Returns whether the service records this type itself: `webhook.*` events, about its own deliveries. */
 export function isOwn(type: string): boolean {
   return type.startsWith('webhook.');
+}
+
+const growth = Math.log(1.05);
+
+/** Counts any number of durations in a few hundred buckets, each 5% wider than the one before. */
+export class Latencies {
+  readonly #buckets: number[] = [];
+  count = 0;
+
+  /** Adds a duration. It may be negative if another clock differs from ours. */
+  add(ms: number): void {
+    const bucket = ms < 1 ? 0 : 1 + Math.floor(Math.log(ms) / growth);
+    this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
+    this.count += 1;
+  }
+
+  /** Returns the duration that `fraction` of all measurements do not exceed, to within 3%, or null without any. */
+  percentile(fraction: number): number | null {
+    let left = Math.max(1, Math.ceil(this.count * fraction));
+    for (const [bucket, count = 0] of this.#buckets.entries()) {
+      left -= count;
+      if (left <= 0 && count > 0) return bucket === 0 ? 0 : Math.round(Math.exp((bucket - 0.5) * growth));
+    }
+    return null;
+  }
+
+  /** Adds all measurements of another instance. */
+  include(other: Latencies): void {
+    for (const [bucket, count = 0] of other.#buckets.entries())
+      this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + count;
+    this.count += other.count;
+  }
 }

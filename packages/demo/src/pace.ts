@@ -1,3 +1,18 @@
+export const perSecondMin = 0.1;
+export const perSecondMax = 500;
+
+export const rateAccepts = `${perSecondMin} to ${perSecondMax} events per second, such as 20/s or 600/m`;
+
+const secondsIn = { s: 1, m: 60 } as const;
+
+/** Returns the events per second of `20/s` or `600/m`, or undefined. */
+export function parseRate(text: string): number | undefined {
+  const match = /^(\d{1,6}(?:\.\d{1,3})?)\/(s|m)$/.exec(text);
+  if (!match) return undefined;
+  const perSecond = Number(match[1]) / secondsIn[match[2] as keyof typeof secondsIn];
+  return perSecond >= perSecondMin && perSecond <= perSecondMax ? perSecond : undefined;
+}
+
 /** Work that could not start because there was no room is made up for later, up to this limit. */
 const owedMsMax = 1_000;
 const waitMsMin = 5;
@@ -8,27 +23,19 @@ const waitMsMax = 250;
  * machine that is too slow, no backlog builds up.
  */
 export class Pace {
-  #perSecond: number;
+  perSecond: number;
   #owed = 1;
   #lookedAtMs: number;
 
   constructor(perSecond: number, nowMs: number) {
-    this.#perSecond = perSecond;
+    this.perSecond = perSecond;
     this.#lookedAtMs = nowMs;
-  }
-
-  get perSecond(): number {
-    return this.#perSecond;
-  }
-
-  change(perSecond: number): void {
-    this.#perSecond = perSecond;
   }
 
   /** Returns how many tasks to start now, at most `room`. They count as started. */
   take(nowMs: number, room: number): number {
-    const grown = this.#owed + ((nowMs - this.#lookedAtMs) * this.#perSecond) / 1000;
-    const owed = Math.min(grown, 1 + (this.#perSecond * owedMsMax) / 1000);
+    const grown = this.#owed + ((nowMs - this.#lookedAtMs) * this.perSecond) / 1000;
+    const owed = Math.min(grown, 1 + (this.perSecond * owedMsMax) / 1000);
     const taken = Math.max(0, Math.min(Math.floor(owed), room));
     this.#owed = owed - taken;
     this.#lookedAtMs = nowMs;
@@ -37,12 +44,12 @@ export class Pace {
 
   /** Returns how long to wait before the next call. */
   get waitMs(): number {
-    const untilDueMs = ((1 - this.#owed) / this.#perSecond) * 1000;
+    const untilDueMs = ((1 - this.#owed) / this.perSecond) * 1000;
     return Math.min(waitMsMax, Math.max(waitMsMin, untilDueMs));
   }
 }
 
-export interface PacerOptions {
+interface PacerOptions {
   perSecond: number;
   inFlightMax: number;
   /** Runs one task. It handles its own errors. */

@@ -12,8 +12,9 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-export function pick<T>(random: Random, choices: readonly [T, ...T[]]): T {
-  return choices[Math.floor(random() * choices.length)] ?? choices[0];
+/** Returns one of the choices, of which there must be one at least. */
+export function pick<T>(random: Random, choices: readonly T[]): T {
+  return choices[Math.floor(random() * choices.length)] as T;
 }
 
 export function between(random: Random, low: number, high: number): number {

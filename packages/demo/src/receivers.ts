@@ -2,7 +2,7 @@ import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Envelope, verify } from '@posthorn/receiver';
+import { type Envelope, sign, verify } from '@posthorn/receiver';
 import type { Figures } from './figures.js';
 import { between, pick, type Random } from './random.js';
 
@@ -15,7 +15,7 @@ export interface Behavior {
   /** Describes the behavior in a few words. */
   description: string;
   eventTypes: readonly string[];
-  checksSignatures: boolean;
+  checksSignatures?: true;
   react: (random: Random) => Reaction;
 }
 
@@ -27,21 +27,18 @@ export const behaviors: readonly Behavior[] = [
     name: 'healthy',
     description: 'responds at once',
     eventTypes: ['*'],
-    checksSignatures: false,
     react: () => immediate,
   },
   {
     name: 'slow',
     description: 'responds in 0.2 to 0.8 s',
     eventTypes: ['incident.*', 'invoice.*'],
-    checksSignatures: false,
     react: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),
   },
   {
     name: 'flaky',
     description: 'fails 1 in 3 requests',
     eventTypes: ['agent.*', 'execution.*', 'integration.*'],
-    checksSignatures: false,
     react: (random) => {
       if (random() >= 1 / 3) return immediate;
       return pick<Reaction>(random, [{ status: 500, afterMs: 0 }, { status: 503, afterMs: 0 }, 'hang up']);
@@ -51,7 +48,6 @@ export const behaviors: readonly Behavior[] = [
     name: 'dead',
     description: 'closes every connection',
     eventTypes: ['service_line.*', 'capacity.*'],
-    checksSignatures: false,
     react: () => 'hang up',
   },
   {
@@ -63,12 +59,14 @@ export const behaviors: readonly Behavior[] = [
   },
 ];
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   behavior: Behavior;
   secret: string;
+  /** The number of attempts after which the service gives up. */
+  attemptsMax: number;
   random: Random;
   now: () => number;
-  figures: Pick<Figures, 'deliveryArrived' | 'deliveryAccepted' | 'signatureChecked'>;
+  figures: Figures;
 }
 
 const host = '127.0.0.1';
@@ -79,11 +77,15 @@ const keepAliveMs = 120_000;
 /** One receiver, on its own port. */
 export class Receiver {
   readonly #options: ReceiverOptions;
+  readonly behavior: Behavior;
+  readonly secret: string;
   readonly #server: Server;
   readonly #closing = new AbortController();
 
   private constructor(options: ReceiverOptions) {
     this.#options = options;
+    this.behavior = options.behavior;
+    this.secret = options.secret;
     // Every delayed response adds a listener.
     setMaxListeners(0, this.#closing.signal);
     this.#server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
@@ -106,14 +108,6 @@ export class Receiver {
     return receiver;
   }
 
-  get behavior(): Behavior {
-    return this.#options.behavior;
-  }
-
-  get secret(): string {
-    return this.#options.secret;
-  }
-
   get url(): string {
     const { port } = this.#server.address() as AddressInfo;
     return `http://${host}:${port}${receiverPath}${this.behavior.name}`;
@@ -128,7 +122,7 @@ export class Receiver {
   }
 
   async #receive(body: Buffer, headers: IncomingHttpHeaders, response: ServerResponse): Promise<void> {
-    const { behavior, secret, random, now, figures } = this.#options;
+    const { behavior, secret, attemptsMax, random, now, figures } = this.#options;
     const arrivedMs = now();
     if (behavior.checksSignatures && !verify(body, headers, secret, { requireTimestamp: true }).ok) {
       figures.signatureChecked(behavior.name, false);
@@ -140,14 +134,20 @@ export class Receiver {
     if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
     if (behavior.checksSignatures) figures.signatureChecked(behavior.name, true);
     const reaction = behavior.react(random);
-    if (reaction === 'hang up') return void response.socket?.resetAndDestroy();
+    const counts = figures.receiver(behavior.name);
     const attempt = Number(headers['x-service-attempt'] ?? 1);
+    const isLast = attempt >= attemptsMax;
+    if (reaction === 'hang up') {
+      if (isLast) counts.failed += 1;
+      return void response.socket?.resetAndDestroy();
+    }
     figures.deliveryArrived(behavior.name, attempt, arrivedMs - Date.parse(envelope.created_at));
     if (reaction.afterMs > 0) {
       await delay(reaction.afterMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
     }
     response.writeHead(reaction.status).end();
-    if (reaction.status < 300) figures.deliveryAccepted(behavior.name);
+    if (reaction.status < 300) counts.delivered += 1;
+    else if (isLast) counts.failed += 1;
   }
 }
 
@@ -160,4 +160,24 @@ function parse(body: Buffer): Envelope | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Sends a forged event to a receiver, without knowing its secret. */
+export async function forge(url: string, nowMs: number): Promise<void> {
+  const id = `EVT-forged-${nowMs}`;
+  const body = JSON.stringify({
+    id,
+    type: 'invoice.paid',
+    created_at: new Date(nowMs).toISOString(),
+    organization_id: 'ORG-demo',
+    workspace_id: null,
+    data: { id: 'INV-forged', amount_minor: 1 },
+  });
+  const headers = sign(body, { id, timestamp: new Date(nowMs), key: 'a-guess-at-the-secret' });
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  });
+  await response.arrayBuffer();
 }

@@ -1,12 +1,17 @@
-import { dashboard } from './dashboard.js';
+import { dashboard, type Size } from './dashboard.js';
 import type { RunningDemo } from './demo.js';
-import type { Paint } from './line.js';
-import { Screen } from './screen.js';
 import { progressLine } from './summary.js';
+import type { Paint } from './text.js';
 
 const frameMs = 250;
 const lineMs = 5_000;
 const ctrlC = '\u0003';
+
+const enter = '\u001b[?1049h\u001b[?25l';
+const leave = '\u001b[?25h\u001b[?1049l';
+const home = '\u001b[H';
+const clearLine = '\u001b[K';
+const clearBelow = '\u001b[J';
 
 /** Shows a running demo. */
 export interface View {
@@ -21,39 +26,71 @@ export interface Keys {
   onInterrupt: () => void;
 }
 
-/** The whole terminal, redrawn four times per second. */
+/** Takes over the whole terminal, redraws it four times per second, and restores it however the process ends. */
 export class DashboardView implements View {
-  readonly #screen: Screen;
+  readonly #running: RunningDemo;
+  readonly #paint: Paint;
+  readonly #keys: Keys;
+  readonly #out: NodeJS.WriteStream;
+  readonly #in: NodeJS.ReadStream;
   readonly #timer: NodeJS.Timeout;
+  #isOpen = true;
 
   constructor(
     running: RunningDemo,
     paint: Paint,
-    { onQuit, onInterrupt }: Keys,
-    terminal: Pick<NodeJS.Process, 'stdout' | 'stdin'> = process,
+    keys: Keys,
+    { stdout, stdin }: Pick<NodeJS.Process, 'stdout' | 'stdin'> = process,
   ) {
-    const draw = () =>
-      this.#screen.show(dashboard(running.figures, running.situation(), this.#screen.size, paint));
-    this.#screen = new Screen(terminal.stdout, terminal.stdin, {
-      onResize: draw,
-      onKey: (keys) => {
-        for (const key of keys) {
-          if (key === 'q' || key === 'Q') onQuit();
-          else if (key === ctrlC) onInterrupt();
-          else if (key === '+' || key === '=') running.changePace(2);
-          else if (key === '-') running.changePace(0.5);
-        }
-        draw();
-      },
-    });
-    this.#timer = setInterval(draw, frameMs);
-    draw();
+    this.#running = running;
+    this.#paint = paint;
+    this.#keys = keys;
+    this.#out = stdout;
+    this.#in = stdin;
+    stdout.write(enter);
+    stdout.on('resize', this.#draw);
+    process.once('exit', this.#restore);
+    if (stdin.isTTY) {
+      stdin.setEncoding('utf8').setRawMode(true);
+      stdin.on('data', this.#press).resume();
+    }
+    this.#timer = setInterval(this.#draw, frameMs);
+    this.#draw();
   }
 
   close(): void {
     clearInterval(this.#timer);
-    this.#screen.close();
+    this.#out.off('resize', this.#draw);
+    this.#in.off('data', this.#press).pause();
+    process.off('exit', this.#restore);
+    this.#restore();
   }
+
+  readonly #press = (keys: string | Buffer): void => {
+    for (const key of keys.toString()) {
+      if (key === 'q' || key === 'Q') this.#keys.onQuit();
+      else if (key === ctrlC) this.#keys.onInterrupt();
+      else if (key === '+' || key === '=') this.#running.changePace(2);
+      else if (key === '-') this.#running.changePace(0.5);
+    }
+    this.#draw();
+  };
+
+  /** Clears each line before writing it: after a full line, the cursor is still on its last character. */
+  readonly #draw = (): void => {
+    if (!this.#isOpen) return;
+    const size: Size = { columns: this.#out.columns || 80, rows: this.#out.rows || 24 };
+    const lines = dashboard(this.#running.figures, this.#running.situation(), size, this.#paint);
+    const below = lines.length < size.rows ? `\r\n${clearBelow}` : '';
+    this.#out.write(home + lines.map((line) => clearLine + line).join('\r\n') + below);
+  };
+
+  readonly #restore = (): void => {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    if (this.#in.isTTY) this.#in.setRawMode(false);
+    this.#out.write(leave);
+  };
 }
 
 /** Prints one line every few seconds, without escape codes, for pipes and logs. */

@@ -1,16 +1,26 @@
-import type { Posthorn } from '@posthorn/client';
-import type { DeliveryCounts } from './figures.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Platform, Posthorn } from '@posthorn/client';
+import type { Figures } from './figures.js';
 import { type Receiver, receiverPath } from './receivers.js';
 
-/** The webhooks of the demo's receivers, managed through the public API. */
+const pauseMs = 1_000;
+/** Counting takes longer the longer the demo runs. It may take up to this share of the time. */
+const shareMax = 0.1;
+
+/** The webhooks of the demo's receivers, managed through the public API, and the state of their deliveries. */
 export class Webhooks {
   readonly #posthorn: Posthorn;
+  readonly #figures: Figures;
+  readonly #stop = new AbortController();
+  readonly #watched: Promise<void>;
   /** Webhook IDs by receiver name. */
-  readonly #ids: ReadonlyMap<string, string>;
+  readonly ids: ReadonlyMap<string, string>;
 
-  private constructor(posthorn: Posthorn, ids: ReadonlyMap<string, string>) {
+  private constructor(posthorn: Posthorn, figures: Figures, ids: ReadonlyMap<string, string>) {
     this.#posthorn = posthorn;
-    this.#ids = ids;
+    this.#figures = figures;
+    this.ids = ids;
+    this.#watched = this.#watch();
   }
 
   /** Creates a webhook for each receiver, and deletes those of an earlier demo, whose ports are closed. */
@@ -18,6 +28,7 @@ export class Webhooks {
     posthorn: Posthorn,
     organizationId: string,
     receivers: readonly Receiver[],
+    figures: Figures,
   ): Promise<Webhooks> {
     const existing = await posthorn.webhooks.list({ organization_id: organizationId }).all();
     const earlier = existing.filter(({ url }) => new URL(url).pathname.startsWith(receiverPath));
@@ -34,24 +45,43 @@ export class Webhooks {
       if (status !== 'active') throw new Error(`The webhook of the ${behavior.name} receiver is ${status}.`);
       ids.set(behavior.name, id);
     }
-    return new Webhooks(posthorn, ids);
+    return new Webhooks(posthorn, figures, ids);
   }
 
-  idOf(receiver: string): string | undefined {
-    return this.#ids.get(receiver);
-  }
-
-  /** Returns the counts of each webhook's deliveries, by receiver name. */
-  async count(): Promise<ReadonlyMap<string, DeliveryCounts>> {
-    const counts = [...this.#ids].map(async ([name, id]) => {
-      const { success, failed, pending } = await this.#posthorn.webhooks.stats(id);
-      return [name, { delivered: success, pending, failed }] as const;
+  /** Counts the pending deliveries of each webhook. */
+  async look(): Promise<void> {
+    const looks = [...this.ids].map(async ([name, id]) => {
+      const { pending } = await this.#posthorn.webhooks.stats(id);
+      this.#figures.receiver(name).pending = pending;
     });
-    return new Map(await Promise.all(counts));
+    await Promise.all(looks);
+  }
+
+  /** Looks about once per second until it is stopped. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const beganMs = performance.now();
+      await this.look().catch((error: Error) => this.#figures.troubled(error.message));
+      const waitMs = Math.max(pauseMs, (performance.now() - beganMs) / shareMax);
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async stopWatching(): Promise<void> {
+    this.#stop.abort();
+    await this.#watched;
   }
 
   /** Disables the webhooks. They stay visible, but send nothing to ports that another program may get. */
   async disable(): Promise<void> {
-    for (const id of this.#ids.values()) await this.#posthorn.webhooks.change(id, { status: 'disabled' });
+    for (const id of this.ids.values()) await this.#posthorn.webhooks.change(id, { status: 'disabled' });
   }
+}
+
+/** Returns how many deliveries are being sent or are queued in memory. */
+export async function deliveriesInMemory(platform: Platform): Promise<number> {
+  const metrics = await platform.metrics();
+  const values = metrics.matchAll(/^posthorn_deliveries_in_memory\{.*\} (\d+)$/gm);
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
 }

@@ -6,11 +6,10 @@ import {
   moveSchema,
 } from '../../server/src/lifecycles/resource-schema.js';
 import { documentedTypes } from '../../server/test/support/catalogue.js';
-import { Company, type Step } from '../src/company.js';
+import { Company, type Routine, routines, type Step } from '../src/company.js';
 import { between, type Random, seededRandom } from '../src/random.js';
-import { type Routine, routines } from '../src/routines.js';
 
-const lifecycleOf = ({ resources }: Step): Lifecycle => lifecycles[resources];
+const lifecycleOf = ({ resources }: Step): Lifecycle => (lifecycles as Record<string, Lifecycle>)[resources]!;
 
 /** A platform that does what the table of lifecycles allows, at once. */
 class Platform {
@@ -65,13 +64,11 @@ describe('the routines', () => {
         actorsOf(event),
       ]),
     ]);
-    const ofCompany = Object.entries(routines as Record<string, Routine>).map(
-      ([name, { createdBy, moves }]) => [
-        name,
-        [...createdBy].sort(),
-        Object.entries(moves).map(([move, { from, by }]) => [move, [...from], [...by].sort()]),
-      ],
-    );
+    const ofCompany = Object.entries<Routine>(routines).map(([name, { by: creators, moves }]) => [
+      name,
+      [...creators].sort(),
+      Object.entries(moves).map(([move, { from, by }]) => [move, [...from], [...by].sort()]),
+    ]);
     expect(ofCompany.sort()).toEqual(ofPlatform.sort());
   });
 });

@@ -5,8 +5,8 @@ import { subjectTypeOf } from '../../server/src/catalogue/catalogue.js';
 import { catalogue } from '../../server/test/support/catalogue.js';
 import { dashboard, type Situation } from '../src/dashboard.js';
 import { Figures } from '../src/figures.js';
-import type { Paint } from '../src/line.js';
 import { behaviors } from '../src/receivers.js';
+import type { Paint } from '../src/text.js';
 
 const plain: Paint = (_style, text) => text;
 const colored: Paint = (style, text) => styleText(style, text, { validateStream: false });
@@ -23,14 +23,13 @@ const situation: Situation = {
     tokenFile: '.posthorn/demo-token',
   },
   organizationId: 'ORG-demo',
-  eventTypes: catalogue.list().map(({ type }) => type),
   retryScheduleMs: [2_000, 5_000, 10_000, 20_000],
 };
 
 /** A demo that has run for a minute and a half. */
 function busy(times = 12): Figures {
   const figures = new Figures(behaviors);
-  figures.begin(1_000);
+  figures.startedMs = 1_000;
   const types = catalogue.list();
   for (let n = 0; n < types.length * times; n++) {
     const { type } = types[n % types.length]!;
@@ -42,9 +41,9 @@ function busy(times = 12): Figures {
       subject: { type: subjectTypeOf(type), id: 'LIN-01M7EXEZQARZ6K2CTZHK0BS50K' },
     });
   }
-  figures.deliveriesCounted('healthy', { delivered: 12_345, pending: 0, failed: 0 });
-  figures.deliveriesCounted('flaky', { delivered: 411, pending: 23, failed: 4 });
-  figures.deliveriesCounted('dead', { delivered: 0, pending: 57, failed: 102 });
+  Object.assign(figures.receiver('healthy'), { delivered: 12_345, pending: 0, failed: 0 });
+  Object.assign(figures.receiver('flaky'), { delivered: 411, pending: 23, failed: 4 });
+  Object.assign(figures.receiver('dead'), { delivered: 0, pending: 57, failed: 102 });
   for (let ms = 1; ms <= 100; ms++) figures.deliveryArrived('healthy', 1, ms);
   for (let n = 0; n < 12; n++) figures.signatureChecked('verifying', n !== 7);
   return figures;
@@ -92,15 +91,15 @@ describe('the dashboard', () => {
     expect(text).toMatch(/^dead +closes every connection +0 +57 +102 +- +-$/m);
     expect(text).toMatch(/^verifying +11 signed, 1 forged /m);
     expect(text).toMatch(/^all +12,756 +80 +106 /m);
-    expect(text).toMatch(/^events by domain +events per second, last 30 s {2}[▁-█]{30}$/m);
-    expect(text).toMatch(/^service_line +48 +agent +48 +execution +24 +webhook +36 *$/m);
-    expect(lines.slice(-7).every((line) => /^04:17:25\.363 {2}\w+\.\w+/.test(line))).toBe(true);
+    expect(text).toMatch(/^events by type *$/m);
+    expect(text).toMatch(/^service_line\.activated +12 +\S+ +12 *$/m);
+    expect(lines.slice(-6).every((line) => /^04:17:25\.363 {2}\w+\.\w+/.test(line))).toBe(true);
   });
 
   test('shows the pending deliveries once, in the table', () => {
     const figures = busy();
-    figures.deliveriesCounted('dead', { delivered: 0, pending: 777, failed: 0 });
-    figures.deliveriesCounted('flaky', { delivered: 0, pending: 0, failed: 0 });
+    Object.assign(figures.receiver('dead'), { delivered: 0, pending: 777, failed: 0 });
+    Object.assign(figures.receiver('flaky'), { delivered: 0, pending: 0, failed: 0 });
     const lines = frame(120, 40, figures).filter((line) => /\b777\b/.test(line));
     expect(lines.map((line) => line.split(' ', 1)[0])).toEqual(['dead', 'all']);
   });
@@ -116,19 +115,6 @@ describe('the dashboard', () => {
     for (const { index } of first.matchAll(/[a-z]\S+/g))
       for (const line of others)
         expect(line.slice(Math.max(0, index - 1), index + 1)).toMatch(/^ ?[a-z]$|^ *$/);
-  });
-
-  test('draws its chart from the right, so that it does not look like a progress bar', () => {
-    const young = new Figures(behaviors);
-    young.begin(0);
-    for (let ms = 0; ms < 5_000; ms += 50) young.eventRecorded(`EVT-${ms}`, ms);
-    const [line = ''] = dashboard(
-      young,
-      { ...situation, nowMs: 5_000 },
-      { columns: 80, rows: 24 },
-      plain,
-    ).filter((text) => text.startsWith('events by'));
-    expect(line).toMatch(/ last 30 s {27}[▂-▇]{5}$/);
   });
 
   test.each([60, 80, 100, 120, 140, 160])('shows whole ids or none in %i columns', (columns) => {
@@ -190,14 +176,17 @@ describe('the dashboard', () => {
     for (const { type } of catalogue.list()) expect(text).toContain(type);
   });
 
-  test('uses the available height: first for the tail, then for single types', () => {
-    const tail = (rows: number) => frame(80, rows).filter((line) => line.startsWith('04:17:25'));
-    expect(tail(24)).toHaveLength(8);
-    expect(tail(36)).toHaveLength(20);
-    expect(frame(80, 36).join('\n')).toContain('events by domain');
-    expect(tail(37)).toHaveLength(8);
-    expect(frame(80, 37).join('\n')).toMatch(/^events by type /m);
-    expect(tail(50)).toHaveLength(21);
+  test('uses the available height for the most frequent types and the latest events', () => {
+    const figures = busy();
+    for (let n = 0; n < 5; n++) figures.eventShown({ ...figures.latest[0]!, type: 'task.created' });
+    const grid = (rows: number) => {
+      const lines = frame(80, rows, figures);
+      const start = lines.findIndex((line) => line.startsWith('events by type')) + 1;
+      return lines.slice(start, tailStart(lines) - 1);
+    };
+    expect(grid(24)[0]).toMatch(/^task\.created +17 /);
+    expect(grid(40).length).toBeGreaterThan(grid(24).length);
+    for (const { type } of catalogue.list()) expect(grid(50).join('\n')).toContain(type);
   });
 
   test('shows failed requests in its last line, and that it is stopping in its first', () => {

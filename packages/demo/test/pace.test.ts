@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Pace, Pacer } from '../src/pace.js';
-import { parseRate } from '../src/rate.js';
+import { Pace, Pacer, parseRate } from '../src/pace.js';
 
 describe('a pace', () => {
   test('is right on average, however irregularly it is called', () => {
@@ -36,7 +35,7 @@ describe('a pace', () => {
   test('can change while it runs', () => {
     const pace = new Pace(10, 0);
     expect(pace.take(100, 64)).toBe(2);
-    pace.change(100);
+    pace.perSecond = 100;
     expect(pace.take(200, 64)).toBe(10);
   });
 

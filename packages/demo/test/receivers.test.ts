@@ -1,9 +1,8 @@
 import { sign } from '@posthorn/receiver';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Figures } from '../src/figures.js';
-import { forge } from '../src/forger.js';
 import { seededRandom } from '../src/random.js';
-import { behaviors, Receiver } from '../src/receivers.js';
+import { behaviors, forge, Receiver } from '../src/receivers.js';
 
 const secret = 'secret-of-the-receivers';
 const nowMs = Date.parse('2026-11-15T04:17:25.400Z');
@@ -16,6 +15,7 @@ async function open(name: string): Promise<{ receiver: Receiver; figures: Figure
   const receiver = await Receiver.open({
     behavior,
     secret,
+    attemptsMax: 5,
     random: seededRandom(1),
     now: () => nowMs,
     figures,
@@ -44,7 +44,7 @@ describe('receivers', () => {
     await forge(receiver.url, Date.now());
     expect(figures.receiver('verifying')).toMatchObject({
       signatures: { verified: 1, refused: 1 },
-      accepted: 1,
+      delivered: 1,
     });
   });
 
@@ -53,7 +53,7 @@ describe('receivers', () => {
     async (name) => {
       const { receiver, figures } = await open(name);
       expect(await send(receiver, { type: 'webhook.verification' })).toBe(200);
-      expect(figures.receiver(name)).toMatchObject({ accepted: 0 });
+      expect(figures.receiver(name)).toMatchObject({ delivered: 0 });
     },
   );
 
@@ -67,7 +67,7 @@ describe('receivers', () => {
   test('the dead one never responds to a delivery', async () => {
     const { receiver, figures } = await open('dead');
     expect(await send(receiver)).toBe('hung up');
-    expect(figures.receiver('dead')).toMatchObject({ accepted: 0 });
+    expect(figures.receiver('dead')).toMatchObject({ delivered: 0 });
   });
 
   test('the flaky one fails sometimes, and counts exactly its 2xx responses as accepted', async () => {
@@ -76,6 +76,6 @@ describe('receivers', () => {
     const accepted = statuses.filter((status) => status === 200).length;
     expect(accepted).toBeGreaterThan(20);
     expect(accepted).toBeLessThan(60);
-    expect(figures.receiver('flaky').accepted).toBe(accepted);
+    expect(figures.receiver('flaky').delivered).toBe(accepted);
   });
 });

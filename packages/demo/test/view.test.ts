@@ -17,7 +17,7 @@ async function press(key: string) {
         publicUrl: '',
         organizationId: 'ORG-demo',
       },
-      ...{ console: { url: '', link: '', tokenFile: '' }, eventTypes: [], retryScheduleMs: [] },
+      ...{ console: { url: '', link: '', tokenFile: '' }, retryScheduleMs: [] },
     }),
     changePace: did.changePace,
   };
