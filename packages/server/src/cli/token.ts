@@ -1,13 +1,4 @@
-import {
-  type Column,
-  CommandFailure,
-  day,
-  json,
-  limitOf,
-  limitOption,
-  type Options,
-  UsageError,
-} from 'posthorn';
+import * as cli from 'posthorn';
 import * as tokens from '../access/token.js';
 import { createToken, listTokenPage, revokeToken } from '../access/token-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
@@ -38,7 +29,7 @@ export const tokenCreate: OperatorCommand = {
     'actor-type': { value: 'user', description: 'Actor type for the audit log. Requires --actor-id.' },
     'actor-id': { value: 'USR-x', description: 'Actor ID for the audit log. Requires --actor-type.' },
     expires: { value: '90d', description: 'Lifetime of the token.', fallback: '365d' },
-    json,
+    json: cli.json,
   },
   run: async ({ options, config, terminal }) => {
     const token = tokenOf(options, Date.now());
@@ -64,7 +55,9 @@ export const tokenCreate: OperatorCommand = {
       );
     } else if (terminal.isInteractive) {
       terminal.line(terminal.paint('bold', text));
-      terminal.line(`${token.id} for ${token.organization_id}, expires on ${day(token.expires_at)} (UTC).`);
+      terminal.line(
+        `${token.id} for ${token.organization_id}, expires on ${cli.day(token.expires_at)} (UTC).`,
+      );
       terminal.line('Save it now. It is not shown again.');
     } else terminal.line(text);
   },
@@ -79,12 +72,12 @@ export const tokenList: OperatorCommand = {
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
   options: {
     organization: { value: 'ORG-x', description: 'Only tokens of this organization.' },
-    limit: { ...limitOption, fallback: String(listedMax) },
-    json,
+    limit: { ...cli.limitOption, fallback: String(listedMax) },
+    json: cli.json,
   },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const limit = limitOf({ limit: options.limit ?? String(listedMax) });
+    const limit = cli.limitOf({ limit: options.limit ?? String(listedMax) });
     const found = await withDatabase(config, async (database) => {
       if (organizationId !== undefined) await requireHere(database, organizationId);
       return listTokenPage(database, organizationId, undefined, limit + 1);
@@ -100,7 +93,7 @@ export const tokenList: OperatorCommand = {
   },
 };
 
-const columns: readonly Column<tokens.Token>[] = [
+const columns: readonly cli.Column<tokens.Token>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'organization', of: ({ organization_id }) => organization_id },
   { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
@@ -116,11 +109,11 @@ const columns: readonly Column<tokens.Token>[] = [
     short: ({ actor, id }) => (actor.id === id ? 'the token' : `${actor.type} ${actor.id}`),
     spare: 4,
   },
-  { title: 'expires (UTC)', of: ({ expires_at }) => day(expires_at) },
+  { title: 'expires (UTC)', of: ({ expires_at }) => cli.day(expires_at) },
   {
     title: 'last used (UTC)',
     of: ({ last_used_at }) => last_used_at?.toISOString() ?? 'never',
-    short: ({ last_used_at }) => (last_used_at ? day(last_used_at) : 'never'),
+    short: ({ last_used_at }) => (last_used_at ? cli.day(last_used_at) : 'never'),
     spare: 3,
   },
   { title: 'state', of: (token) => stateOf(token, Date.now()) },
@@ -130,7 +123,7 @@ export const tokenRevoke: OperatorCommand = {
   name: 'token revoke',
   summary: 'Revoke an access token. Every node rejects it within 2 seconds.',
   argument: { name: 'id', description: 'Token ID, TOK-…, as shown by posthorn token list.' },
-  options: { json },
+  options: { json: cli.json },
   run: async ({ argument, options, config, terminal }) => {
     const revoked = await withDatabase(config, (database) =>
       writtenHere(
@@ -139,7 +132,9 @@ export const tokenRevoke: OperatorCommand = {
       ),
     );
     if (!revoked)
-      throw new CommandFailure(`No token has the ID ${argument}. Run posthorn token list to see the IDs.`);
+      throw new cli.CommandFailure(
+        `No token has the ID ${argument}. Run posthorn token list to see the IDs.`,
+      );
     const { token } = revoked;
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
   },
@@ -149,22 +144,22 @@ export const tokenRevoke: OperatorCommand = {
 async function cellOf(database: Database, given: string | undefined): Promise<string | undefined> {
   const stored = (await readCell(database))?.name;
   if (stored !== undefined && given !== undefined && stored !== given)
-    throw new CommandFailure(
+    throw new cli.CommandFailure(
       `The database belongs to the cell ${stored}, not to ${given}. Correct POSTHORN_CELL or DATABASE_URL.`,
     );
   return stored ?? given;
 }
 
-function tokenOf(options: Options, nowMs: number): tokens.Token {
+function tokenOf(options: cli.Options, nowMs: number): tokens.Token {
   const lifetimeMs =
     options.expires === undefined ? tokens.defaultLifetimeMs : parseDurationMs(options.expires);
   if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > tokens.lifetimeMsMax) {
-    throw new UsageError(
+    throw new cli.UsageError(
       `--expires: '${options.expires}' is not valid. Expected a duration such as 90d, 12h or 30m, at most 36500d.`,
     );
   }
   if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined)) {
-    throw new UsageError('--actor-type and --actor-id must be used together.');
+    throw new cli.UsageError('--actor-type and --actor-id must be used together.');
   }
   const actorId = options['actor-id'];
   return tokens.newToken(
@@ -191,7 +186,7 @@ function parseScopes(text: string | undefined): readonly tokens.Scope[] {
   const named = [...new Set(text.split(',').map((part) => part.trim()))];
   const unknown = named.find((name) => !(tokens.scopes as readonly string[]).includes(name));
   if (unknown !== undefined)
-    throw new UsageError(`--scopes: '${unknown}' is not a scope. Expected ${tokens.scopes.join(', ')}.`);
+    throw new cli.UsageError(`--scopes: '${unknown}' is not a scope. Expected ${tokens.scopes.join(', ')}.`);
   return named as tokens.Scope[];
 }
 

@@ -1,15 +1,7 @@
 import Denque from 'denque';
 import type { LeasedDelivery, Room } from '../events/recording-store.js';
 import { limits } from './limits.js';
-import {
-  type Allowance,
-  allow,
-  conditionOf,
-  isCrowded,
-  type Load,
-  nothingObserved,
-  type Observed,
-} from './policy.js';
+import * as policy from './policy.js';
 
 /**
  * How many deliveries of a webhook are waiting in the database, as far as this node knows:
@@ -30,7 +22,7 @@ export type Hold = 'pace' | 'read';
 export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
-  observed: Observed = nothingObserved;
+  observed: policy.Observed = policy.nothingObserved;
   /** The size of the webhook's deliveries in flight. */
   bytesInFlight = 0;
   /** How many failed requests still keep their place in the window. */
@@ -97,8 +89,8 @@ export class Lane {
   }
 
   /** Returns what the webhook is allowed now, given the load of the node. */
-  allowance(load: Load, nowMs: number): Allowance {
-    return allow(conditionOf(this.observed, nowMs), this.observed, this, load, this.pace.limit);
+  allowance(load: policy.Load, nowMs: number): policy.Allowance {
+    return policy.allow(policy.conditionOf(this.observed, nowMs), this.observed, this, load, this.pace.limit);
   }
 
   push(delivery: LeasedDelivery): void {
@@ -198,7 +190,7 @@ class Pace {
  * Returns how many deliveries a recording may hand to this node: at most a quarter of what is free, and none for a
  * webhook with many waiting in the database, because those come first.
  */
-export function roomToRecord(lanes: Iterable<Lane>, load: Load, nowMs: number): Omit<Room, 'node'> {
+export function roomToRecord(lanes: Iterable<Lane>, load: policy.Load, nowMs: number): Omit<Room, 'node'> {
   const ofLane = (lane: Lane) =>
     lane.waiting === 'many'
       ? 0
@@ -209,7 +201,7 @@ export function roomToRecord(lanes: Iterable<Lane>, load: Load, nowMs: number): 
 /** Returns how many deliveries a claim may lease to this node. `fraction` scales the claim down. */
 export function roomToClaim(
   lanes: Iterable<Lane>,
-  load: Load,
+  load: policy.Load,
   nowMs: number,
   fraction: number,
 ): Omit<Room, 'node'> {
@@ -221,19 +213,19 @@ export function roomToClaim(
 }
 
 /** Returns how many more deliveries fit into memory, or 0 if the limit on their size is reached. */
-function freeIn({ queued, queuedBytes }: Load): number {
+function freeIn({ queued, queuedBytes }: policy.Load): number {
   return queuedBytes >= limits.queuedBytes ? 0 : Math.max(0, limits.queued - queued);
 }
 
 /** Returns the room for each webhook: what `ofLane` returns if it has a lane, and otherwise `each`. */
 function roomOf(
   lanes: Iterable<Lane>,
-  load: Load,
+  load: policy.Load,
   each: number,
   total: number,
   ofLane: (lane: Lane) => number,
 ): Omit<Room, 'node'> {
-  const crowded = isCrowded(load);
+  const crowded = policy.isCrowded(load);
   const webhooks = new Map<string, number>();
   for (const lane of lanes) {
     // Most lanes are idle. They need not be listed, because they get the same room as an unknown webhook, unless

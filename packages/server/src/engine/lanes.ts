@@ -2,18 +2,7 @@ import type { LeasedDelivery, Matched, Room } from '../events/recording-store.js
 import type { Claimed } from './claim-store.js';
 import { bytesOf, type Hold, Lane, roomToClaim, roomToRecord } from './lane.js';
 import { limits } from './limits.js';
-import {
-  type Condition,
-  conditionOf,
-  type Ended,
-  ended,
-  fitsInFlight,
-  inFlightOf,
-  isCrowded,
-  isResponsive,
-  type Load,
-  started,
-} from './policy.js';
+import * as policy from './policy.js';
 
 /** A delivery whose turn it is: it is no longer queued, and is being attempted. */
 export interface Turn {
@@ -34,7 +23,7 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may be able to start an attempt, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  readonly #load: Load = {
+  readonly #load: policy.Load = {
     inFlight: 0,
     unhealthy: 0,
     stalled: 0,
@@ -57,11 +46,11 @@ export class Lanes {
   }
 
   /** Returns the number of requests in flight by webhook condition. Scans every lane: use it only for monitoring. */
-  inFlightByCondition(): Record<Condition, number> {
+  inFlightByCondition(): Record<policy.Condition, number> {
     const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
     const nowMs = this.#now();
     for (const { observed } of this.#lanes.values())
-      counts[conditionOf(observed, nowMs)] += observed.inFlight;
+      counts[policy.conditionOf(observed, nowMs)] += observed.inFlight;
     return counts;
   }
 
@@ -135,7 +124,7 @@ export class Lanes {
     }
     for (const lane of touched) this.#offer(lane);
     // While memory is crowded, any webhook may have to give some back.
-    const checked = isCrowded(this.#load) ? this.#lanes.values() : touched;
+    const checked = policy.isCrowded(this.#load) ? this.#lanes.values() : touched;
     return [...checked].flatMap((lane) => this.#takeExcess(lane));
   }
 
@@ -167,13 +156,13 @@ export class Lanes {
           this.#later(waitMs, () => this.release(lane, 'pace'));
           continue;
         }
-        const condition = conditionOf(lane.observed, nowMs);
-        if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
+        const condition = policy.conditionOf(lane.observed, nowMs);
+        if (policy.inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
           // The window is full. The lane becomes ready again when one of its requests or rest periods ends.
           if (lane.occupied >= lane.observed.window) lanes.delete(lane);
           continue;
         }
-        if (!fitsInFlight(condition, lane.nextBytes, lane.bytesInFlight, this.#load)) continue;
+        if (!policy.fitsInFlight(condition, lane.nextBytes, lane.bytesInFlight, this.#load)) continue;
         const turn = this.#start(lane, condition, nowMs);
         if (lane.queued === 0 || lanes.size > 1) lanes.delete(lane);
         if (!turn) continue;
@@ -188,12 +177,12 @@ export class Lanes {
     return undefined;
   }
 
-  #start(lane: Lane, condition: Condition, nowMs: number): Turn | undefined {
+  #start(lane: Lane, condition: policy.Condition, nowMs: number): Turn | undefined {
     const delivery = this.#change(lane, () => lane.shift());
     if (!delivery) return undefined;
     const turn = { lane, delivery, bytes: bytesOf(delivery), isUnhealthy: condition !== 'healthy' };
     this.#countInFlight(turn, 1);
-    lane.observed = started(lane.observed, nowMs);
+    lane.observed = policy.started(lane.observed, nowMs);
     lane.pace.begin(nowMs);
     return turn;
   }
@@ -227,12 +216,12 @@ export class Lanes {
    * Notes how an attempt ended, which may change the webhook's condition. Returns the deliveries that therefore no
    * longer fit and must be given back (`surplus`), and whether to claim more.
    */
-  ended(turn: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
+  ended(turn: Turn, attempt: policy.Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
     const { lane } = turn;
     this.#countInFlight(turn, -1);
     const nowMs = this.#now();
     this.#change(lane, () => {
-      lane.observed = ended(lane.observed, attempt, lane.queued > 0, nowMs);
+      lane.observed = policy.ended(lane.observed, attempt, lane.queued > 0, nowMs);
     });
     const { restMs } = lane.allowance(this.#load, nowMs);
     if (restMs > 0) this.#rest(lane, restMs);
@@ -262,7 +251,7 @@ export class Lanes {
     if (this.#load.inFlight < limits.slots) return 0;
     let stalled = 0;
     for (const { observed } of this.#lanes.values())
-      if (conditionOf(observed, nowMs) === 'stalled') stalled += observed.inFlight;
+      if (policy.conditionOf(observed, nowMs) === 'stalled') stalled += observed.inFlight;
     return stalled;
   }
 
@@ -307,7 +296,7 @@ export class Lanes {
   /** Adds (1) or removes (-1) what a lane contributes to the load. */
   #count(lane: Lane, sign: 1 | -1): void {
     const load = this.#load;
-    if (isResponsive(lane.observed)) {
+    if (policy.isResponsive(lane.observed)) {
       load.queued += sign * lane.queued;
       load.queuedBytes += sign * lane.bytes;
       return;

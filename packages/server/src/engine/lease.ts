@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import {
-  registerNode,
-  releaseDeadNodes,
-  releaseLeases,
-  renewNode,
-  retireNodes,
-  retireProcess,
-} from '../cells/node-store.js';
+import * as nodes from '../cells/node-store.js';
 import type { Database } from '../postgres/database.js';
 import { isTransient } from '../postgres/database-errors.js';
 import { Repeating } from '../signals/repeating.js';
@@ -56,7 +49,7 @@ export class NodeLease {
 
   /** Registers this node. `alone`: no other node can run on this database, so every registered node is dead. */
   async start(alone: boolean): Promise<void> {
-    if (alone) await retireNodes(this.#options.database, 'all');
+    if (alone) await nodes.retireNodes(this.#options.database, 'all');
     await this.#renew();
     await this.#release().catch((error) => {
       // Another node may be releasing the same deliveries. This node can start anyway.
@@ -101,12 +94,12 @@ export class NodeLease {
     const leaseMs = attemptMs + limits.leaseMarginMs;
     const askedMs = performance.now();
     const id = this.#id;
-    if (id !== undefined && !(await renewNode(database, id, leaseMs)) && id === this.#id) {
+    if (id !== undefined && !(await nodes.renewNode(database, id, leaseMs)) && id === this.#id) {
       logger.warn('this node was declared dead; other nodes will attempt its deliveries');
       this.#lose();
     }
     this.#mayBeRegistered = true;
-    this.#id ??= await registerNode(database, leaseMs, this.#process);
+    this.#id ??= await nodes.registerNode(database, leaseMs, this.#process);
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
   }
@@ -116,7 +109,7 @@ export class NodeLease {
     const atMost = this.#releaseMax;
     // This is the number for the next release if this one fails.
     this.#releaseMax = Math.max(limits.releaseDeliveriesMin, Math.floor(atMost / 2));
-    const { released, overdue } = await releaseDeadNodes(database, atMost);
+    const { released, overdue } = await nodes.releaseDeadNodes(database, atMost);
     this.#releaseMax = Math.min(limits.releaseDeliveries, atMost * 2);
     if (overdue.length > 0)
       logger.warn(
@@ -130,9 +123,10 @@ export class NodeLease {
   async stop(): Promise<void> {
     await this.#repeating?.stop();
     if (!this.#mayBeRegistered) return;
-    await retireProcess(this.#options.database, this.#process);
+    await nodes.retireProcess(this.#options.database, this.#process);
     while (
-      (await releaseLeases(this.#options.database, limits.releaseDeliveries)) >= limits.releaseDeliveries
+      (await nodes.releaseLeases(this.#options.database, limits.releaseDeliveries)) >=
+      limits.releaseDeliveries
     );
   }
 }

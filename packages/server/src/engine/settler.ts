@@ -13,19 +13,13 @@ import { failingMsMax, mustBeDisabled, type ServiceEvent, webhookDisabled } from
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../webhooks/webhook-store.js';
 import { type HealthReport, HealthReports } from './health.js';
 import { limits } from './limits.js';
-import {
-  countSettled,
-  type FailingWebhook,
-  type Settled,
-  type Settlement,
-  settle,
-} from './settlement-store.js';
+import * as settlements from './settlement-store.js';
 
 /** A settlement to write, and what to do in the same transaction. */
 export interface Entry {
   /** The ID under which this node leased the delivery. */
   node: number;
-  settlement: Settlement;
+  settlement: settlements.Settlement;
   /** Whether the delivery is given back before its turn, because this node has no room for it or is stopping. */
   isSurplus?: boolean;
   /** The event to record, unless the settlement was written before or this node was declared dead. */
@@ -191,7 +185,7 @@ export class Settler {
     const { failing, unreported, entries, ...written } = await (needsTransaction
       ? database.transaction(write)
       : write(database));
-    countSettled(entries.map(({ settlement }) => settlement));
+    settlements.countSettled(entries.map(({ settlement }) => settlement));
     for (const entry of entries) this.#count(entry, -1);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
@@ -211,15 +205,15 @@ export class Settler {
     batch: readonly Entry[],
     reports: readonly HealthReport[],
     listed: boolean,
-  ): Promise<Written & Omit<Settled, 'written'> & { entries: readonly Entry[] }> {
+  ): Promise<Written & Omit<settlements.Settled, 'written'> & { entries: readonly Entry[] }> {
     // Lock the webhooks before writing their health: every transaction takes these locks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     const locked = gone.length > 0 ? await lockWebhooks(client, gone) : none;
     const entries = locked.size === 0 ? batch : batch.filter((entry) => !locked.has(entry.gone?.id ?? ''));
-    const settlements = entries.map(({ settlement }) => settlement);
+    const due = entries.map(({ settlement }) => settlement);
     const node = batch[0]?.node ?? this.#node;
     const options = { listed, failingMs: failingMsMax };
-    const { written, ...health } = await settle(client, node, settlements, reports, options);
+    const { written, ...health } = await settlements.settle(client, node, due, reports, options);
     const disabled: WebhookKey[] = [];
     const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of entries) {
@@ -236,7 +230,7 @@ export class Settler {
   }
 
   /** Disables a webhook if all its attempts have failed for days. */
-  async #giveUp(webhook: FailingWebhook): Promise<void> {
+  async #giveUp(webhook: settlements.FailingWebhook): Promise<void> {
     const { database, logger, room, onWritten } = this.#options;
     if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, webhook.now_ms)) return;
     try {

@@ -2,20 +2,13 @@ import type { Database } from '../postgres/database.js';
 import * as errors from '../postgres/database-errors.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { type Problem, unavailable } from '../values/problem.js';
-import {
-  isKeyed,
-  type NewBatch,
-  type RecordedBatch,
-  type RecordedEvent,
-  type Room,
-  recordBatch,
-} from './recording-store.js';
+import * as recordings from './recording-store.js';
 
 interface Waiting {
-  batch: NewBatch;
+  batch: recordings.NewBatch;
   characters: number;
   sinceMs: number;
-  resolve: (recorded: readonly RecordedEvent[]) => void;
+  resolve: (recorded: readonly recordings.RecordedEvent[]) => void;
   reject: (error: unknown) => void;
 }
 
@@ -64,8 +57,8 @@ const waitMsMax = 2_000;
  */
 export class Recorder {
   readonly #database: Database;
-  readonly #room: () => Room;
-  readonly #onRecorded: (batch: RecordedBatch) => void;
+  readonly #room: () => recordings.Room;
+  readonly #onRecorded: (batch: recordings.RecordedBatch) => void;
   readonly #keyed = new Semaphore(keyedMax, keyedEachMax);
   /** Requests without keys that wait for a transaction. */
   #waiting: Waiting[] = [];
@@ -73,7 +66,11 @@ export class Recorder {
   #timer: NodeJS.Timeout | undefined;
   #heldBytes = 0;
 
-  constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
+  constructor(
+    database: Database,
+    room: () => recordings.Room,
+    onRecorded: (batch: recordings.RecordedBatch) => void,
+  ) {
     this.#database = database;
     this.#room = room;
     this.#onRecorded = onRecorded;
@@ -110,13 +107,13 @@ export class Recorder {
     this.#heldBytes += bytes;
   }
 
-  async record(batch: NewBatch): Promise<readonly RecordedEvent[]> {
+  async record(batch: recordings.NewBatch): Promise<readonly recordings.RecordedEvent[]> {
     const characters = batch.payloads.reduce((sum, { length }) => sum + length, 0);
     const bytes = bytesPerRequest + bytesPerEvent * batch.events.length + bytesPerCharacter * characters;
     this.#hold(bytes);
     try {
       return await new Promise((resolve, reject) => {
-        if (isKeyed(batch)) {
+        if (recordings.isKeyed(batch)) {
           const start = (release: () => void) =>
             void this.#recordKeyed(batch).then(resolve, reject).finally(release);
           this.#keyed.take(organizationOf(batch), start, reject);
@@ -130,7 +127,7 @@ export class Recorder {
     }
   }
 
-  async #recordKeyed(batch: NewBatch): Promise<readonly RecordedEvent[]> {
+  async #recordKeyed(batch: recordings.NewBatch): Promise<readonly recordings.RecordedEvent[]> {
     try {
       return await this.#commit(batch);
     } catch (error) {
@@ -180,9 +177,9 @@ export class Recorder {
     return this.#waiting.splice(0, size);
   }
 
-  async #commit(batch: NewBatch): Promise<readonly RecordedEvent[]> {
+  async #commit(batch: recordings.NewBatch): Promise<readonly recordings.RecordedEvent[]> {
     try {
-      const recorded = await recordBatch(this.#database, batch, this.#room());
+      const recorded = await recordings.recordBatch(this.#database, batch, this.#room());
       this.#onRecorded(recorded);
       return recorded.events;
     } catch (error) {
@@ -242,7 +239,7 @@ function tooManyHeld(): Problem {
   );
 }
 
-function together(group: readonly Waiting[]): NewBatch {
+function together(group: readonly Waiting[]): recordings.NewBatch {
   if (group.length === 1) return group[0]!.batch;
   return {
     events: group.flatMap(({ batch }) => batch.events),
@@ -250,7 +247,7 @@ function together(group: readonly Waiting[]): NewBatch {
   };
 }
 
-function organizationOf({ events }: NewBatch): string {
+function organizationOf({ events }: recordings.NewBatch): string {
   return events[0]?.organization_id ?? '';
 }
 

@@ -1,19 +1,13 @@
 import type { Database, Queryable } from '../postgres/database.js';
 import { addUpHours } from '../stats/delivery-count-store.js';
 import { readCountedUntil, recountEvents } from '../stats/event-count-store.js';
-import {
-  endGraces,
-  readSecretsOf,
-  replaceSecrets,
-  type Sealed,
-  type SealedSecrets,
-} from '../webhooks/secret-store.js';
+import * as secrets from '../webhooks/secret-store.js';
 import * as copies from './copy-store.js';
 import { foreign, type Side } from './plan.js';
 import { changeState, MoveRefused, refusalOf } from './state-store.js';
 
 /** Encrypts the secrets of a webhook with the key of the other cell. */
-export type Reencrypt = (webhook: SealedSecrets) => Sealed;
+export type Reencrypt = (webhook: secrets.SealedSecrets) => secrets.Sealed;
 
 export interface CopyOptions {
   organizationId: string;
@@ -49,10 +43,10 @@ export async function copyOrganization(options: CopyOptions, from: Side, to: Sid
       await recountEvents(client, organizationId, await readCountedUntil(snapshot));
       await addUpHours(client, organizationId);
     });
-    await endGraces(client, organizationId);
+    await secrets.endGraces(client, organizationId);
     if (reencrypt)
-      for (const webhook of await readSecretsOf(client, organizationId))
-        await replaceSecrets(client, webhook, reencrypt(webhook));
+      for (const webhook of await secrets.readSecretsOf(client, organizationId))
+        await secrets.replaceSecrets(client, webhook, reencrypt(webhook));
     return rows;
   }, true);
 }

@@ -6,32 +6,14 @@ import { type Route, route } from '../web/route.js';
 import { dataOf, filter, ownOrganization } from '../web/schemas.js';
 import { change, create, rotate, test, verify, type WebhookContext } from './webhook-changes.js';
 import { checkSecret, checkTestType, checkWebhook, readGrace } from './webhook-input.js';
-import {
-  CreateBody,
-  CreatedWebhook,
-  NoBody,
-  PatchBody,
-  RotateBody,
-  RotatedWebhook,
-  TestBody,
-  TestResult,
-  WebhookSchema,
-  webhookParams,
-} from './webhook-schemas.js';
+import * as schemas from './webhook-schemas.js';
 import { deleteWebhook, listWebhooks } from './webhook-store.js';
-import {
-  auditedFields,
-  findWebhook,
-  noWebhook,
-  webhookBody,
-  webhookKey,
-  writeWebhook,
-} from './webhook-writes.js';
+import * as writes from './webhook-writes.js';
 
 export function webhookRoutes(context: WebhookContext): readonly Route[] {
   const { database, catalogue, control, webhooksMax } = context;
   const tag = 'Webhooks';
-  const params = webhookParams;
+  const params = schemas.webhookParams;
   const path = '/v1/webhooks/{webhook_id}';
   return [
     route({
@@ -50,10 +32,10 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         },
         limit: 100,
       }),
-      returns: { 200: pageSchema(WebhookSchema) },
+      returns: { 200: pageSchema(schemas.WebhookSchema) },
       handler: async ({ tenancy, input }) => {
         const rows = await listWebhooks(database, tenancy, input.after, input.limit + 1);
-        return pageBody(pageOf(rows, input.limit), input, webhookBody);
+        return pageBody(pageOf(rows, input.limit), input, writes.webhookBody);
       },
     }),
     route({
@@ -68,9 +50,9 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         'again later.\n\nYour receiver needs the secret to verify this request, so choose the secret yourself.',
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
-      body: CreateBody,
+      body: schemas.CreateBody,
       input: (arrived, faults) => checkWebhook(context, arrived, faults, false),
-      returns: { 201: CreatedWebhook },
+      returns: { 201: schemas.CreatedWebhook },
       sends: ['Location'],
       refusals: ['too_many_webhooks'],
       handler: async (request, reply) => {
@@ -88,8 +70,8 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
       description: 'Returns one webhook, without its secret or the values of its headers.',
       scopes: ['webhooks:read'],
       params,
-      returns: { 200: dataOf(WebhookSchema) },
-      handler: async (request) => ({ data: webhookBody(await findWebhook(database, request)) }),
+      returns: { 200: dataOf(schemas.WebhookSchema) },
+      handler: async (request) => ({ data: writes.webhookBody(await writes.findWebhook(database, request)) }),
     }),
     route({
       method: 'PATCH',
@@ -103,11 +85,13 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         '`event_types` replaces all types. It can contain types that the webhook already has, even if the service no longer lists them.',
       scopes: ['webhooks:write', 'events:read'],
       params,
-      body: PatchBody,
+      body: schemas.PatchBody,
       input: (arrived, faults) => checkWebhook(context, arrived, faults, true),
-      returns: { 200: dataOf(WebhookSchema) },
+      returns: { 200: dataOf(schemas.WebhookSchema) },
       refusals: ['webhook_changed'],
-      handler: async (request) => ({ data: webhookBody(await change(context, request, request.body)) }),
+      handler: async (request) => ({
+        data: writes.webhookBody(await change(context, request, request.body)),
+      }),
     }),
     route({
       method: 'DELETE',
@@ -122,10 +106,10 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
       params,
       returns: { 204: Type.Null({ description: 'Deleted.' }) },
       handler: async (request) => {
-        const deleted = await writeWebhook(database, request, async (client) => {
-          const webhook = await deleteWebhook(client, webhookKey(request));
-          if (!webhook) throw noWebhook();
-          const changes = changesBetween(auditedFields(webhook), undefined);
+        const deleted = await writes.writeWebhook(database, request, async (client) => {
+          const webhook = await deleteWebhook(client, writes.webhookKey(request));
+          if (!webhook) throw writes.noWebhook();
+          const changes = changesBetween(writes.auditedFields(webhook), undefined);
           return { webhook, action: 'webhook.deleted', changes, result: webhook };
         });
         await control.forgetEverywhere(deleted);
@@ -143,11 +127,11 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
       params,
-      body: NoBody,
+      body: schemas.NoBody,
       bodyIsOptional: true,
-      returns: { 200: dataOf(WebhookSchema) },
+      returns: { 200: dataOf(schemas.WebhookSchema) },
       refusals: ['webhook_not_active'],
-      handler: async (request) => ({ data: webhookBody(await verify(context, request)) }),
+      handler: async (request) => ({ data: writes.webhookBody(await verify(context, request)) }),
     }),
     route({
       method: 'POST',
@@ -162,13 +146,13 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
       scopes: ['webhooks:write'],
       idempotent: true,
       params,
-      body: RotateBody,
+      body: schemas.RotateBody,
       bodyIsOptional: true,
       input: (arrived, faults) => {
         checkSecret(arrived, faults);
         return readGrace(arrived, faults);
       },
-      returns: { 200: RotatedWebhook },
+      returns: { 200: schemas.RotatedWebhook },
       handler: async (request) => ({
         data: await rotate(context, request, request.body.secret, request.input),
       }),
@@ -185,9 +169,9 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         'deliveries or the statistics.',
       scopes: ['webhooks:write', 'events:read'],
       params,
-      body: TestBody,
+      body: schemas.TestBody,
       input: (arrived, faults) => checkTestType(arrived, catalogue, faults),
-      returns: { 200: TestResult },
+      returns: { 200: schemas.TestResult },
       handler: async (request) => ({ data: await test(context, request, request.body.event_type) }),
     }),
   ];
