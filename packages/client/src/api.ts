@@ -91,6 +91,8 @@ export interface ChangeWebhookRequest {
   rate_limit?: number | null;
   /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter?: Record<string, unknown> | null;
   /** `disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook becomes `unverified`. */
   status?: 'active' | 'disabled';
 }
@@ -112,6 +114,8 @@ export interface CreateWebhookRequest {
   rate_limit?: number | null;
   /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter?: Record<string, unknown> | null;
 }
 
 export interface CreatedWebhook {
@@ -131,6 +135,8 @@ export interface CreatedWebhook {
   rate_limit: number | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter: Record<string, unknown> | null;
   /** Event types that the webhook subscribes to. */
   event_types: string[];
   /** Time when the webhook was created. */
@@ -327,6 +333,8 @@ export interface RotatedWebhook {
   rate_limit: number | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter: Record<string, unknown> | null;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */
@@ -544,6 +552,8 @@ export interface Webhook {
   rate_limit: number | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter: Record<string, unknown> | null;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */

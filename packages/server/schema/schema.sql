@@ -277,8 +277,11 @@ create table posthorn.webhooks (
   verify_at timestamp(3) with time zone,
   tests_since timestamp(3) with time zone,
   tests integer not null default 0,
+  filter json,
+  filter_path jsonpath,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
   constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
+  constraint webhooks_check2 CHECK (((filter IS NULL) = (filter_path IS NULL))),
   constraint webhooks_description_check CHECK ((length(description) <= 256)),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text, 'manual'::text]))),
   constraint webhooks_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100))),
@@ -312,6 +315,7 @@ CREATE INDEX handoffs_leased ON posthorn.handoffs USING btree (leased_by);
 CREATE INDEX replays_running ON posthorn.replays USING btree (advanced_at, created_at) WHERE (status = 'running'::text);
 CREATE INDEX request_keys_by_age ON posthorn.request_keys USING btree (created_at);
 CREATE INDEX tokens_of_portal ON posthorn.tokens USING btree (expires_at) WHERE portal;
+CREATE INDEX webhooks_filtered ON posthorn.webhooks USING btree (organization_id) WHERE (filter_path IS NOT NULL);
 CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = 'active'::text);
 CREATE INDEX webhooks_to_verify ON posthorn.webhooks USING btree (verify_at) WHERE (status = 'unverified'::text);
 CREATE UNIQUE INDEX resources_by_id ON posthorn.resources USING btree (id);
@@ -337,6 +341,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.ensure_partition(parent text, day date) returns void
 -- posthorn.epoch_ms(at timestamp with time zone) returns bigint
 -- posthorn.event_horizon(organization text) returns timestamp with time zone
+-- posthorn.filterable(workspace_id text, subject_type text, subject_id text, actor_type text, actor_id text, payload json) returns jsonb
 -- posthorn.horizon_bucket(organization text) returns integer
 -- posthorn.move_resource(resource_kind text, resource_id text, made text, changes jsonb, counter text) returns json
 -- posthorn.new_id(prefix text, at timestamp with time zone) returns text
@@ -344,6 +349,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.numbered(prefix text, head text, number bigint) returns text
 -- posthorn.open_shares(organization text, webhooks text[], recording text, recorded_at timestamp with time zone) returns TABLE(webhook_id text, created_at timestamp with time zone, head text, event_base bigint, base bigint, ordinal integer)
 -- posthorn.partition_end(parent text, start date) returns timestamp with time zone
+-- posthorn.passing_filters(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], payloads json[]) returns TABLE(webhook_id text, ordinal integer)
 -- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, base bigint, webhook_id text, revision integer, ordinals integer[], has_backlog boolean)
 -- posthorn.record_event(type text, organization_id text, actor json, subject json, payload json, workspace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text) returns text
 -- posthorn.record_events(events json) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone)

@@ -95,7 +95,7 @@ begin
       from scopes s
      cross join unnest(array['', s.workspace_id]) as wide (workspace_id)
      cross join lateral (
-             select w.id, w.revision
+             select w.id, w.revision, w.filter_path is not null as has_filter
                from posthorn.webhooks w
               where w.organization_id = s.organization_id
                 and coalesce(w.workspace_id, '') = wide.workspace_id
@@ -106,6 +106,12 @@ begin
              -- Forces an index lookup, even in a plan that was made when there were no webhooks.
              offset 0) w
      cross join unnest(s.ordinals, s.sizes) as e (ordinal, bytes)
+     -- The payloads are examined only if one of these webhooks has a filter.
+     where not w.has_filter
+        or (w.id, e.ordinal) in (
+             select f.webhook_id, f.ordinal
+               from posthorn.passing_filters(types, organization_ids, workspace_ids, actor_types, actor_ids,
+                                             subject_types, subject_ids, payloads) f)
      group by s.organization_id, w.id, w.revision
   ), fitting as (
     select m.*, case when node is null then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits

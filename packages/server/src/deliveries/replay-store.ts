@@ -61,6 +61,9 @@ const wanted = `
    and (r.event_types is null or r.event_types && array[e.type, split_part(e.type, '.', 1) || '.*', '*'])
    and not (e.type like 'webhook.%' and e.subject_id = w.id)
    and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
+   and (w.filter_path is null
+        or posthorn.filterable(e.workspace_id, e.subject_type, e.subject_id, e.actor_type, e.actor_id, e.payload)
+             @? w.filter_path)
    and (not r.only_failed or coalesce(
          -- Between attempts a delivery counts as failed, as in the list. Before the first it does not.
          d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0),
@@ -74,10 +77,12 @@ const wanted = `
 export const runningMax = 10;
 /**
  * How many events are counted when a replay is created. That takes about half a second. The limit is lower if
- * deliveries are looked up as well, because a lookup reads every partition since the event.
+ * deliveries are looked up as well, because a lookup reads every partition since the event, and if a filter has to read
+ * the payloads.
  */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;
+const countedMaxWithFilter = 10_000;
 
 /**
  * Creates a replay and counts the events that it will send, up to a limit. Returns undefined if the webhook already
@@ -106,7 +111,9 @@ export async function createReplay(
             from (select * from posthorn.events e
                    where e.organization_id = r.organization_id and e.created_at between r.from_at and r.to_at
                    order by e.created_at, e.id
-                   limit $7) e
+                   limit least($7, (select ${countedMaxWithFilter} from posthorn.webhooks w
+                                    where w.organization_id = r.organization_id and w.id = r.webhook_id
+                                      and w.filter_path is not null))) e
             ${joined}
            where ${wanted}),
          r.from_at, r.created_at

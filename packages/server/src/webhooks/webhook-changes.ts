@@ -8,6 +8,7 @@ import { levelFor } from '../signals/reported.js';
 import { newId } from '../values/identifier.js';
 import { inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
+import { type Filter, filterPath } from './filter.js';
 import { countTest, settleVerification } from './probe-store.js';
 import type { DeliveryControl } from './probes.js';
 import {
@@ -68,6 +69,7 @@ export async function create(
     description: body.description ?? null,
     rate_limit: body.rate_limit ?? null,
     ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
+    ...storedFilter(body.filter ?? null),
   };
   const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
   // The entry does not contain the status, which is known only after the verification.
@@ -97,7 +99,7 @@ export async function change(
   body: Static<typeof PatchBody>,
 ): Promise<Webhook> {
   const { database, control, secrets } = context;
-  const { url, event_types, description, rate_limit, headers } = body;
+  const { url, event_types, description, rate_limit, headers, filter } = body;
   const webhook = await findWebhook(database, request);
   const changes: WebhookChange = {
     ...(url !== undefined && { url }),
@@ -105,6 +107,7 @@ export async function change(
     ...(description !== undefined && { description }),
     ...(rate_limit !== undefined && { rate_limit }),
     ...(headers !== undefined && headersOf(webhook, headers, secrets)),
+    ...(filter !== undefined && storedFilter(filter)),
   };
   // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
   if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
@@ -277,6 +280,11 @@ function headersOf(webhook: Webhook, given: GivenHeaders | null, secrets: Secret
   if (problem) throw problem;
   return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
 }
+
+const storedFilter = (filter: Filter | null) =>
+  filter
+    ? { filter: JSON.stringify(filter), filter_path: filterPath(filter) }
+    : { filter: null, filter_path: null };
 
 const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 

@@ -4,6 +4,7 @@ import type { AddressPolicy } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
 import type { InputFault } from '../values/problem.js';
 import type { Arrived } from '../web/route.js';
+import { filterFaults } from './filter.js';
 import { faultsOfSubscription } from './webhook.js';
 import { headerFaults } from './webhook-headers.js';
 import { readWebhook } from './webhook-store.js';
@@ -25,7 +26,7 @@ export async function checkWebhook(
   faults: InputFault[],
   canKeep: boolean,
 ): Promise<void> {
-  const { url, event_types, headers } = arrived.body;
+  const { url, event_types, headers, filter } = arrived.body;
   checkSecret(arrived, faults);
   if (typeof url === 'string') {
     const checked = checkWebhookUrl(url, policy);
@@ -36,6 +37,12 @@ export async function checkWebhook(
   if (typeof headers === 'object' && !Array.isArray(headers))
     for (const fault of headerFaults(headers, canKeep))
       faults.push({ ...fault, pointer: `/headers${fault.pointer}` });
+  checkFilter(filter, faults);
+}
+
+function checkFilter(filter: unknown, faults: InputFault[]): void {
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) return;
+  for (const fault of filterFaults(filter)) faults.push({ ...fault, pointer: `/filter${fault.pointer}` });
 }
 
 /**

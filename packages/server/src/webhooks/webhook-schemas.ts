@@ -15,6 +15,7 @@ import {
   time,
   whole,
 } from '../web/schemas.js';
+import type { Filter } from './filter.js';
 import { documentedHeaders, type GivenHeaders } from './webhook-headers.js';
 
 const VerificationFailure = Type.Object(
@@ -55,6 +56,19 @@ const rateLimitText = {
   examples: [null],
 };
 
+const FilterField = Type.Unsafe<Filter | null>({
+  type: ['object', 'null'],
+  additionalProperties: true,
+  description:
+    'Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a ' +
+    'string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, ' +
+    '`{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, ' +
+    '`subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one ' +
+    'element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. ' +
+    'Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`.',
+  examples: [null],
+});
+
 /** What a request to create or change a webhook can set, in addition to the subscription. */
 const settingFields = {
   description: Type.Optional(
@@ -75,6 +89,7 @@ const settingFields = {
       examples: [{ Authorization: 'Bearer 4f1c9d' }],
     }),
   ),
+  filter: Type.Optional(FilterField),
 };
 
 /** The same fields, as responses contain them. */
@@ -85,6 +100,7 @@ const settings = {
     description: 'Names of the custom headers. Their values are always null.',
     examples: [{ Authorization: null }],
   }),
+  filter: FilterField,
 };
 
 const subscription = {

@@ -6,7 +6,7 @@ import { type DisabledReason, reverifyAfterMs, type Webhook, type WebhookStatus 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
-         w.destination_changed_at`;
+         w.destination_changed_at, w.filter`;
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
@@ -34,9 +34,10 @@ export type NewWebhook = Pick<
   | 'header_names'
   | 'headers'
   | 'event_types'
+  | 'filter'
   | 'created_at'
   | 'secret'
->;
+> & { filter_path: string | null };
 
 /**
  * Adds an unverified webhook. Returns false if the organization already has the maximum number of webhooks.
@@ -58,8 +59,8 @@ export async function createWebhook(
   with created as (
     insert into posthorn.webhooks
            (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at,
-            description, rate_limit, header_names, headers)
-    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8, $10, $11, $12, $13
+            description, rate_limit, header_names, headers, filter, filter_path)
+    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8, $10, $11, $12, $13, $14, $15
      where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
     returning organization_id, id
   )
@@ -78,6 +79,8 @@ export async function createWebhook(
       webhook.rate_limit,
       webhook.header_names,
       webhook.headers,
+      webhook.filter,
+      webhook.filter_path,
     ],
   });
   return rowCount === 1;
@@ -152,6 +155,8 @@ export interface WebhookChange {
   header_names?: readonly string[];
   headers?: Buffer | null;
   event_types?: readonly string[];
+  filter?: string | null;
+  filter_path?: string | null;
   status?: WebhookStatus;
   disabled_reason?: DisabledReason | null;
   secret?: Buffer;
@@ -169,6 +174,8 @@ const changeable = [
   'header_names',
   'headers',
   'event_types',
+  'filter',
+  'filter_path',
   'status',
   'disabled_reason',
   'secret',

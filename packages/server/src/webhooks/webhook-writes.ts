@@ -83,14 +83,18 @@ type Audited = Pick<
   | 'rate_limit'
   | 'header_names'
   | 'headers'
+  | 'filter'
 >;
 
 /** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
 export function auditedFields(webhook: Audited) {
   const { url, event_types, status, disabled_reason, description, rate_limit, header_names } = webhook;
   const headers = header_names.length === 0 ? null : header_names;
-  return { url, event_types, status, disabled_reason, description, rate_limit, headers };
+  const filter = parsed(webhook.filter);
+  return { url, event_types, filter, status, disabled_reason, description, rate_limit, headers };
 }
+
+const parsed = (json: string | null) => (json === null ? null : (JSON.parse(json) as object));
 
 /** Returns the audited fields that differ. */
 export function webhookChanges(before: Webhook, after: Webhook): Changes {
@@ -139,6 +143,7 @@ export function webhookBody(webhook: Webhook) {
     status,
     disabled_reason: webhook.disabled_reason,
     event_types: webhook.event_types,
+    filter: parsed(webhook.filter),
     rate_limit: webhook.rate_limit,
     headers: Object.fromEntries(webhook.header_names.map((name) => [name, null])),
     created_at: webhook.created_at.toISOString(),

@@ -21,6 +21,8 @@ export interface Webhook extends SealedHeaders {
   status: WebhookStatus;
   disabled_reason: DisabledReason | null;
   event_types: readonly string[];
+  /** JSON text of a `Filter`. */
+  filter: string | null;
   created_at: Date;
   /** When the URL or the header names last changed. Null if they never did. */
   destination_changed_at: Date | null;

@@ -24,7 +24,10 @@ export interface Subscriber {
 }
 
 /** What a webhook has apart from its subscription if nothing is set. */
-export const noSettings = { description: null, rate_limit: null, header_names: [], headers: null };
+export const noSettings = {
+  ...{ description: null, rate_limit: null, header_names: [], headers: null },
+  ...{ filter: null, filter_path: null },
+};
 
 /** Adds an active webhook. */
 export async function subscribe(database: Queryable, fields: Partial<Subscriber> = {}): Promise<Subscriber> {

@@ -17,7 +17,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     organization_id: 'ORG-acme',
     workspace_id: null,
     url: 'https://receiver.test/',
-    ...{ description: null, rate_limit: null, header_names: [], headers: null },
+    ...{ description: null, rate_limit: null, header_names: [], headers: null, filter: null },
     status: 'active',
     disabled_reason: null,
     event_types: ['*'],

@@ -34,7 +34,7 @@ describe('POST /v1/webhooks', () => {
         status: 'active',
         event_types: ['invoice.paid'],
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        ...{ description: null, rate_limit: null, headers: {}, verification_failure: null },
+        ...{ description: null, rate_limit: null, headers: {}, filter: null, verification_failure: null },
       },
     });
     expect(response.headers.get('location')).toBe(`/v1/webhooks/${response.body.data.id}`);

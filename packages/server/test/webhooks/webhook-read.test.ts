@@ -38,6 +38,7 @@ describe('GET /v1/webhooks', () => {
           ...{
             description: null,
             rate_limit: null,
+            filter: null,
             headers: {},
             verification_failure: null,
             previous_secret_until: null,

@@ -52,7 +52,9 @@ export function draftOf(webhook: Webhook): WebhookDraft {
 }
 
 /** The fields of a webhook that the form can change. */
-type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
+type WebhookFields = Required<
+  Pick<ChangeWebhookRequest, 'url' | 'event_types' | 'description' | 'headers' | 'rate_limit'>
+>;
 
 /** Returns the fields as the API expects them. A stored header that was not typed again keeps its value. */
 export function fieldsOf(draft: WebhookDraft): WebhookFields {
