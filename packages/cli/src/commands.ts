@@ -16,6 +16,8 @@ import {
   webhooksCreate,
   webhooksDelete,
   webhooksDisable,
+  webhooksPause,
+  webhooksResume,
   webhooksRotate,
   webhooksUpdate,
 } from './commands/webhook-changes.js';
@@ -37,6 +39,8 @@ export const integratorCommands: readonly Command[] = [
   webhooksVerify,
   webhooksTest,
   webhooksRotate,
+  webhooksPause,
+  webhooksResume,
   webhooksDisable,
   webhooksActivate,
   webhooksDelete,

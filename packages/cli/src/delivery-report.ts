@@ -28,9 +28,9 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
     heading(
       terminal,
       'Waiting',
-      'The webhook is unverified. The next attempt is made after it is verified.',
-      `To see why its verification failed, run posthorn webhooks get ${webhook_id}.`,
-      `To verify it again, run posthorn webhooks verify ${webhook_id}.`,
+      'The webhook is unverified or paused. The next attempt is made after it is verified or resumed.',
+      `To see which, and why a verification failed, run posthorn webhooks get ${webhook_id}.`,
+      `To verify it again, run posthorn webhooks verify ${webhook_id}; to resume it, posthorn webhooks resume.`,
     );
   if (last?.error_detail)
     heading(terminal, 'Diagnosis', last.error_detail, ...(last.remedy ? [last.remedy] : []));
@@ -54,7 +54,7 @@ export function statusText(delivery: DeliveryDetail): string {
   const { attempts, final, next_attempt_at: next } = delivery;
   const count = `${stateOf(delivery)}, ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   if (final) return count;
-  if (isHeld(delivery)) return `${count} so far, waiting until the webhook is verified`;
+  if (isHeld(delivery)) return `${count} so far, waiting until the webhook is verified or resumed`;
   return `${count} so far${next ? `, next attempt at ${utcTime(new Date(next))}` : ''}`;
 }
 
@@ -101,7 +101,7 @@ function clipped(text: string): string {
 function nextStep(delivery: DeliveryDetail): string | undefined {
   const { id, status, final, event_id, webhook_id } = delivery;
   if (status === 'success') return `posthorn events get ${event_id}`;
-  if (isHeld(delivery)) return `posthorn webhooks verify ${webhook_id}`;
+  if (isHeld(delivery)) return `posthorn webhooks get ${webhook_id}`;
   return final
     ? `posthorn deliveries redeliver ${id}`
     : `posthorn deliveries redeliver ${id}  (attempts it now)`;

@@ -10,7 +10,7 @@ export function stateOf({ status, final }: Pick<Delivery, 'status' | 'final'>): 
   return final ? 'given_up' : 'retrying';
 }
 
-/** Returns whether a delivery waits until its webhook is verified: it has not ended, but has no next attempt. */
+/** Returns whether a delivery waits until its webhook is active: it has not ended, but has no next attempt. */
 export function isHeld({
   final,
   next_attempt_at: next,

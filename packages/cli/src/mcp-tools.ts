@@ -236,6 +236,10 @@ function detailOf({ posthorn }: Connection, { webhook_id, id }: Delivery): Promi
 
 /** Returns why a delivery waits for its webhook, and what to do about it. */
 function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): string[] {
+  if (hook?.status === 'paused')
+    return [
+      `The next attempt is made after the webhook is resumed: run posthorn webhooks resume ${webhook_id}.`,
+    ];
   const failure = hook?.verification_failure;
   return [
     ...(failure ? [`Why the webhook is unverified: ${failure.error_detail} ${failure.remedy}`] : []),

@@ -436,7 +436,7 @@ describe('deliveries', () => {
     expect(await printed('deliveries', 'get', again.id)).not.toContain('Sent again');
   });
 
-  test('get and list say that a delivery waits until its webhook is verified, and how to verify it', async () => {
+  test('get and list say that a delivery waits until its webhook is verified or resumed, and where to look', async () => {
     const own = await newTenant(service);
     const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token, NO_COLOR: '1' };
     const { receiver, webhook } = await own.connect(500);
@@ -447,13 +447,15 @@ describe('deliveries', () => {
     receiver.onVerification = 500;
     await own.data('POST', `/v1/webhooks/${webhook.id}/verify`);
     const report = await shown('deliveries', 'get', id);
-    expect(report).toMatch(/^Status +retrying, 1 attempt so far, waiting until the webhook is verified$/m);
     expect(report).toMatch(
-      new RegExp(`^To verify it again, run posthorn webhooks verify ${webhook.id}\\.$`, 'm'),
+      /^Status +retrying, 1 attempt so far, waiting until the webhook is verified or resumed$/m,
     );
-    expect(report.endsWith(`Next: posthorn webhooks verify ${webhook.id}\n`)).toBe(true);
+    expect(report).toMatch(
+      new RegExp(`^To verify it again, run posthorn webhooks verify ${webhook.id};`, 'm'),
+    );
+    expect(report.endsWith(`Next: posthorn webhooks get ${webhook.id}\n`)).toBe(true);
     expect(await shown('deliveries', 'list')).toContain(
-      `Deliveries to …${webhook.id.slice(-6)} are waiting until the webhook is verified. Next: posthorn webhooks verify ${webhook.id}\n`,
+      `Deliveries to …${webhook.id.slice(-6)} are waiting until the webhook is verified or resumed. Next: posthorn webhooks get ${webhook.id}\n`,
     );
   });
 

@@ -67,7 +67,7 @@ describe('mcp', async () => {
     receiver.onVerification = 404;
     await verify();
     const { text } = await call('explain_delivery', { delivery_id: delivery.id });
-    expect(text).toContain('retrying, 1 attempt so far, waiting until the webhook is verified.');
+    expect(text).toContain('retrying, 1 attempt so far, waiting until the webhook is verified or resumed.');
     expect(text).toMatch(/^Why the webhook is unverified: There is no handler for POST /m);
     expect(text).toContain(`run posthorn webhooks verify ${webhook.id}.`);
     receiver.onVerification = 200;

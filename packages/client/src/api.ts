@@ -89,12 +89,14 @@ export interface ChangeWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
+  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
+  retry_schedule?: string[] | null;
+  /** Time at which the webhook is deleted. Null means never. */
+  expires_at?: string | null;
   /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
-  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
-  filter?: Record<string, unknown> | null;
-  /** `disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook becomes `unverified`. */
-  status?: 'active' | 'disabled';
+  /** `paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. `active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes `unverified`. */
+  status?: 'active' | 'paused' | 'disabled';
 }
 
 export interface CreateWebhookRequest {
@@ -112,10 +114,16 @@ export interface CreateWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
+  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
+  retry_schedule?: string[] | null;
+  /** Time at which the webhook is deleted. Null means never. */
+  expires_at?: string | null;
   /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter?: Record<string, unknown> | null;
+  /** `disabled` creates the webhook without a verification, so that your receiver can get the secret first. To verify and activate it, send PATCH with `"status": "active"`. */
+  status?: 'disabled';
 }
 
 export interface CreatedWebhook {
@@ -127,21 +135,27 @@ export interface CreatedWebhook {
   workspace_id: string | null;
   /** URL that events are sent to. */
   url: string;
-  /** Only an `active` webhook receives events. */
-  status: 'active' | 'unverified' | 'disabled';
+  /** An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it receives none. */
+  status: 'active' | 'unverified' | 'paused' | 'disabled';
   /** A name or a note, at most 256 characters. */
   description: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit: number | null;
+  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
+  retry_schedule: string[] | null;
+  /** Time at which the webhook is deleted. Null means never. */
+  expires_at: string | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter: Record<string, unknown> | null;
+  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
+  disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */
   event_types: string[];
   /** Time when the webhook was created. */
   created_at: string;
-  /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
+  /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
   verification_failure: VerificationFailure | null;
   /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
@@ -174,7 +188,7 @@ export interface Delivery {
   delivered_at?: string;
   /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery then waits until the webhook is verified, and `final` is false. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and `final` is false. */
   next_attempt_at?: string | null;
 }
 
@@ -205,7 +219,7 @@ export interface DeliveryDetail {
   delivered_at?: string;
   /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery then waits until the webhook is verified, and `final` is false. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and `final` is false. */
   next_attempt_at?: string | null;
   /** All attempts, oldest first. */
   attempt_log: Attempt[];
@@ -277,7 +291,7 @@ export interface Reference {
 export interface Replay {
   /** Replay ID. */
   id: string;
-  /** `cancelled` if the webhook is no longer active. */
+  /** `cancelled` if the webhook was disabled or deleted, or is `unverified`. A paused webhook gets its events when it is resumed. */
   status: 'running' | 'done' | 'cancelled';
   /** Number of events to send. For very large replays, or if events in the time range are still being recorded, this number is exact only when the replay is done. */
   total: number;
@@ -325,12 +339,16 @@ export interface RotatedWebhook {
   workspace_id: string | null;
   /** URL that events are sent to. */
   url: string;
-  /** Only an `active` webhook receives events. */
-  status: 'active' | 'unverified' | 'disabled';
+  /** An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it receives none. */
+  status: 'active' | 'unverified' | 'paused' | 'disabled';
   /** A name or a note, at most 256 characters. */
   description: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit: number | null;
+  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
+  retry_schedule: string[] | null;
+  /** Time at which the webhook is deleted. Null means never. */
+  expires_at: string | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
@@ -345,7 +363,7 @@ export interface RotatedWebhook {
   last_delivery_at: string | null;
   /** Result of the latest delivery attempt. Null before the first attempt. */
   last_delivery_status: 'success' | 'failed' | null;
-  /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
+  /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
   verification_failure: VerificationFailure | null;
   /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;
@@ -544,12 +562,16 @@ export interface Webhook {
   workspace_id: string | null;
   /** URL that events are sent to. */
   url: string;
-  /** Only an `active` webhook receives events. */
-  status: 'active' | 'unverified' | 'disabled';
+  /** An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it receives none. */
+  status: 'active' | 'unverified' | 'paused' | 'disabled';
   /** A name or a note, at most 256 characters. */
   description: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit: number | null;
+  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
+  retry_schedule: string[] | null;
+  /** Time at which the webhook is deleted. Null means never. */
+  expires_at: string | null;
   /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
@@ -564,7 +586,7 @@ export interface Webhook {
   last_delivery_at: string | null;
   /** Result of the latest delivery attempt. Null before the first attempt. */
   last_delivery_status: 'success' | 'failed' | null;
-  /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
+  /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
   verification_failure: VerificationFailure | null;
   /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;

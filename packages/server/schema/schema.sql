@@ -279,6 +279,8 @@ create table posthorn.webhooks (
   tests integer not null default 0,
   filter json,
   filter_path jsonpath,
+  retry_schedule text[],
+  expires_at timestamp(3) with time zone,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
   constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
   constraint webhooks_check2 CHECK (((filter IS NULL) = (filter_path IS NULL))),
@@ -288,7 +290,8 @@ create table posthorn.webhooks (
   constraint webhooks_header_names_check CHECK ((cardinality(header_names) <= 10)),
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
   constraint webhooks_rate_limit_check CHECK (((rate_limit >= 1) AND (rate_limit <= 1000))),
-  constraint webhooks_status_check CHECK ((status = ANY (ARRAY['active'::text, 'unverified'::text, 'disabled'::text])))
+  constraint webhooks_retry_schedule_check CHECK (((cardinality(retry_schedule) >= 1) AND (cardinality(retry_schedule) <= 19))),
+  constraint webhooks_status_check CHECK ((status = ANY (ARRAY['active'::text, 'unverified'::text, 'paused'::text, 'disabled'::text])))
 );
 
 CREATE INDEX audit_log_by_action ON ONLY posthorn.audit_log USING btree (organization_id, action, created_at, id);
@@ -296,6 +299,7 @@ CREATE INDEX audit_log_by_actor ON ONLY posthorn.audit_log USING btree (organiza
 CREATE INDEX audit_log_by_target ON ONLY posthorn.audit_log USING btree (organization_id, target_id, created_at, id);
 CREATE INDEX audit_log_by_time ON ONLY posthorn.audit_log USING brin (created_at);
 CREATE INDEX audit_log_by_workspace ON ONLY posthorn.audit_log USING btree (organization_id, workspace_id, created_at, id);
+CREATE INDEX backlog_held ON posthorn.backlog USING btree (organization_id, webhook_id, created_at, head, first) WHERE (leased_by = 0);
 CREATE INDEX backlog_leased ON posthorn.backlog USING btree (leased_by, organization_id, webhook_id) WHERE (leased_by IS NOT NULL);
 CREATE INDEX backlog_waiting ON posthorn.backlog USING btree (organization_id, webhook_id, created_at, head, first) WHERE (leased_by IS NULL);
 CREATE INDEX deliveries_again ON ONLY posthorn.deliveries USING btree (organization_id, event_id) WHERE (created_at <> event_created_at);
@@ -317,6 +321,8 @@ CREATE INDEX request_keys_by_age ON posthorn.request_keys USING btree (created_a
 CREATE INDEX tokens_of_portal ON posthorn.tokens USING btree (expires_at) WHERE portal;
 CREATE INDEX webhooks_filtered ON posthorn.webhooks USING btree (organization_id) WHERE (filter_path IS NOT NULL);
 CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = 'active'::text);
+CREATE INDEX webhooks_to_expire ON posthorn.webhooks USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = ANY (ARRAY['active'::text, 'paused'::text]));
 CREATE INDEX webhooks_to_verify ON posthorn.webhooks USING btree (verify_at) WHERE (status = 'unverified'::text);
 CREATE UNIQUE INDEX resources_by_id ON posthorn.resources USING btree (id);
 CREATE UNIQUE INDEX tokens_by_hash ON posthorn.tokens USING btree (hash);

@@ -90,14 +90,15 @@ export const deliveriesList: Command = {
 
 type NameOf = (id: string) => string;
 
-/** Returns a note if some deliveries wait until their webhook is verified. It names webhooks as the table does. */
+/** Returns a note if some deliveries wait until their webhook is active. It names webhooks as the table does. */
 function heldNote(deliveries: readonly Delivery[], nameOf: NameOf): string | undefined {
   const webhooks = [...new Set(deliveries.filter(isHeld).map(({ webhook_id }) => webhook_id))];
   const [first] = webhooks;
   if (first === undefined) return undefined;
   const names = webhooks.map(nameOf).join(', ');
-  const verified = webhooks.length === 1 ? 'the webhook is verified' : 'these webhooks are verified';
-  return `Deliveries to ${names} are waiting until ${verified}. Next: posthorn webhooks verify ${first}`;
+  const verified =
+    webhooks.length === 1 ? 'the webhook is verified or resumed' : 'these webhooks are verified or resumed';
+  return `Deliveries to ${names} are waiting until ${verified}. Next: posthorn webhooks get ${first}`;
 }
 
 const columnsWith = (nameOf: NameOf): readonly Column<Delivery>[] => [
@@ -196,7 +197,7 @@ export const deliveriesRedeliver: Command = {
 function nextAttempt(delivery: Delivery): string {
   const { next_attempt_at: next, webhook_id } = delivery;
   if (isHeld(delivery))
-    return `The next attempt is made after the webhook is verified: run posthorn webhooks verify ${webhook_id}.`;
+    return `The next attempt is made after the webhook is verified or resumed: run posthorn webhooks get ${webhook_id}.`;
   return next ? `The next attempt is at ${utcTime(new Date(next))}.` : 'That was the last attempt.';
 }
 
@@ -218,7 +219,7 @@ async function attempted(
     if (delivery.attempts > attemptsBefore || delivery.final) return delivery;
     if (isHeld(delivery))
       throw new CommandFailure(
-        `The webhook is now unverified, so the delivery is waiting. Run posthorn webhooks verify ${webhook_id}.`,
+        `The webhook is unverified or paused, so the delivery is waiting. Run posthorn webhooks get ${webhook_id}.`,
       );
     terminal.status(terminal.paint('dim', 'Waiting for the receiver…'));
     await new Promise((resolve) => setTimeout(resolve, pollMs));

@@ -1,5 +1,5 @@
 import type { ChangeWebhookRequest } from '@posthorn/client';
-import { type Command, type Context, type Options, UsageError } from '../command.js';
+import { type Command, CommandFailure, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { withValue } from '../json-text.js';
 import { givenSecret } from '../listen-state.js';
@@ -26,6 +26,15 @@ const settings = {
   },
   description: { value: 'text', description: 'A name or a note for your own use.' },
   'rate-limit': { value: 'n', description: "Maximum number of requests per second, or 'none'." },
+  'retry-schedule': {
+    value: 'a,b',
+    description:
+      "Waits before the second and later attempts, such as 30s,10m,6h, or 'none' for the service's.",
+  },
+  expires: {
+    value: 'time',
+    description: "When the webhook is deleted: a time, or a duration from now, such as 30d, or 'none'.",
+  },
   header: {
     value: 'name:value',
     description: 'A header that every request carries. Can be repeated.',
@@ -48,6 +57,7 @@ export const webhooksCreate: Command = {
     events: { ...settings.events, fallback: '*' },
     workspace: { value: 'WS-x', description: 'Send only events from this workspace.' },
     secret: { ...secret, description: `${secret.description} Environment: POSTHORN_WEBHOOK_SECRET.` },
+    disabled: { description: 'Do not verify the webhook until it is activated.' },
     json,
     ...connectionOptions,
   },
@@ -62,6 +72,7 @@ export const webhooksCreate: Command = {
       event_types: listOf(options.events ?? '*'),
       ...(options.workspace !== undefined && { workspace_id: options.workspace }),
       secret: secret.text,
+      ...(options.disabled && { status: 'disabled' as const }),
     };
     const webhook = await posthorn.webhooks.create(request).catch((error) => {
       const maybe = `The webhook may have been created, with the secret ${secret.text}.`;
@@ -107,6 +118,26 @@ export const webhooksDisable: Command = {
   argument: webhookArgument,
   options: { json, ...connectionOptions },
   run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
+};
+
+export const webhooksPause: Command = {
+  name: 'webhooks pause',
+  summary: 'Pause a webhook. Nothing is sent to it, and its deliveries wait until it is resumed.',
+  argument: webhookArgument,
+  options: { json, ...connectionOptions },
+  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'paused' })),
+};
+
+export const webhooksResume: Command = {
+  name: 'webhooks resume',
+  summary: 'Resume a paused webhook. What waits is sent, oldest first.',
+  argument: webhookArgument,
+  options: { json, ...connectionOptions },
+  run: onWebhook(async ({ posthorn }, id) => {
+    const webhook = await posthorn.webhooks.get(id);
+    if (webhook.status === 'paused') return posthorn.webhooks.change(id, { status: 'active' });
+    throw new CommandFailure(`The webhook is ${webhook.status}. Only a paused webhook can be resumed.`);
+  }),
 };
 
 export const webhooksActivate: Command = {
@@ -209,13 +240,15 @@ function withSecret(webhook: string, { text, isGenerated }: Secret): string {
   return (isGenerated && withValue(webhook, ['secret'], JSON.stringify(text))) || webhook;
 }
 
-function changeOf({ lists }: Context, options: Options): ChangeWebhookRequest {
+function changeOf({ lists }: Context, options: Options): Omit<ChangeWebhookRequest, 'status'> {
   const headers = (lists.header ?? []).map(headerOf);
   return {
     ...(options['receiver-url'] !== undefined && { url: options['receiver-url'] }),
     ...(options.events !== undefined && { event_types: listOf(options.events) }),
     ...(options.description !== undefined && { description: options.description || null }),
     ...(options['rate-limit'] !== undefined && { rate_limit: rateOf(options['rate-limit']) }),
+    ...(options['retry-schedule'] !== undefined && { retry_schedule: waitsOf(options['retry-schedule']) }),
+    ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
     ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
     ...(options['no-headers'] && { headers: {} }),
   };
@@ -227,6 +260,17 @@ function rateOf(text: string): number | null {
   throw new UsageError(
     `--rate-limit: '${text}' is not valid. Expected a whole number from 1 to 1000, or none.`,
   );
+}
+
+const waitsOf = (text: string) => (text === 'none' ? null : listOf(text));
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function expiryOf(text: string): string | null {
+  if (text === 'none') return null;
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  if (!count) return text;
+  return new Date(Date.now() + Number(count) * unitMs[unit as keyof typeof unitMs]).toISOString();
 }
 
 function headerOf(text: string): [string, string] {

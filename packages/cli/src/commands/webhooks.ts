@@ -119,6 +119,8 @@ export function showWebhook(
     | 'workspace_id'
     | 'description'
     | 'rate_limit'
+    | 'retry_schedule'
+    | 'expires_at'
     | 'headers'
     | 'created_at'
   > &
@@ -140,7 +142,16 @@ export function showWebhook(
   const last = failed?.attempt_log.at(-1);
   const waits = failed && waitingText(failed);
   const health = waits ?? (last?.error_detail ? ', but its latest attempt failed' : '');
-  const color = status !== 'active' ? 'red' : waits ? 'yellow' : health ? 'red' : 'green';
+  const color =
+    status === 'paused'
+      ? 'yellow'
+      : status !== 'active'
+        ? 'red'
+        : waits
+          ? 'yellow'
+          : health
+            ? 'red'
+            : 'green';
   terminal.fields([
     ['Webhook', webhook.id],
     ['URL', webhook.url],
@@ -149,6 +160,13 @@ export function showWebhook(
     ['Workspace', webhook.workspace_id ?? 'all'],
     ['Description', webhook.description ?? '-'],
     ['Rate limit', webhook.rate_limit === null ? 'none' : `${webhook.rate_limit} per second`],
+    [
+      'Retries',
+      webhook.retry_schedule ? `after ${webhook.retry_schedule.join(', ')}` : 'as the service does',
+    ],
+    ...(webhook.expires_at
+      ? [['Expires', `${utcTime(new Date(webhook.expires_at))}, and is then deleted`] as const]
+      : []),
     ['Headers', Object.keys(webhook.headers).join(', ') || 'none'],
     ['Created', utcTime(new Date(webhook.created_at))],
     ...(lastAt
@@ -193,6 +211,7 @@ function nextStep(
 ): string | undefined {
   if (status === 'unverified') return `posthorn webhooks verify ${id}`;
   if (status === 'disabled') return `posthorn webhooks activate ${id}`;
+  if (status === 'paused') return `posthorn webhooks resume ${id}`;
   return last === 'failed' ? `posthorn deliveries list --webhook ${id} --status failed` : undefined;
 }
 

@@ -1,8 +1,8 @@
--- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified, or while
--- the organization is stopped or lives in another cell: holds them. Active: lets nodes claim held ones again. Disabled:
--- ends them as failed. Deleted: cancels them and deletes the backlog. Skips rows that a claim is taking: waiting for
--- them could deadlock with the node's settlement. But it waits for held rows, which no claim takes. Returns how many
--- deliveries and backlog rows it changed.
+-- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified or paused, or
+-- while the organization is stopped or lives in another cell: holds them. Active: lets nodes claim held ones again, the
+-- oldest of the backlog first. Disabled: ends them as failed. Deleted: cancels them and deletes the backlog. Skips rows
+-- that a claim is taking: waiting for them could deadlock with the node's settlement. But it waits for held rows, which
+-- no claim takes. Returns how many deliveries and backlog rows it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
 -- The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
@@ -17,7 +17,7 @@ declare
   state   text := (select w.status from posthorn.webhooks w
                     where w.organization_id = organization and w.id = webhook
                       for share);
-  holds   boolean := state is not distinct from 'unverified'
+  holds   boolean := coalesce(state in ('unverified', 'paused'), false)
                      or exists (select from posthorn.relocations r
                                  where r.organization_id = organization and r.state <> 'here');
   changed int;
@@ -59,8 +59,9 @@ begin
             union all
            select h.place
              from (select c.ctid as place from posthorn.backlog c
-                    where c.organization_id = organization and c.webhook_id = webhook and c.leased_by = nobody
+                    where c.organization_id = organization and c.webhook_id = webhook and c.leased_by = 0
                       and not holds
+                    order by c.created_at, c.head, c.first
                     limit at_most
                       for update) h));
   get diagnostics n = row_count;

@@ -85,7 +85,8 @@ begin
       select t.n, d.*, row_number() over (partition by t.n order by d.due_at, d.id) as place
         from turns t
        cross join lateral (
-             select d.organization_id, d.webhook_id, d.created_at, d.id, d.due_at, coalesce(d.bytes, 1000) as bytes
+             select d.organization_id, d.webhook_id, d.created_at, d.id, d.due_at, coalesce(d.bytes, 1000) as bytes,
+                    d.attempts = 0 and d.created_at = d.event_created_at as is_first
                from posthorn.deliveries d
               where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id
                 and d.status = 'pending' and d.leased_by is null and d.due_at <= now_at
@@ -93,9 +94,12 @@ begin
               limit greatest(1, floor(t.room * retry_share)::int)
                 for update skip locked) d
     ), due_counts as materialized (
-      select d.n, count(*) as due from due d group by d.n
+      select d.n, count(*) as due, max(d.created_at) filter (where d.is_first) as first_until from due d group by d.n
     ), rest as materialized (
-      select t.organization_id, t.webhook_id, t.n, t.room - coalesce(c.due, 0) as room
+      -- Deliveries that were given back before their first attempt have a row. If not all of them fit, those in the
+      -- backlog that are newer have to wait for them.
+      select t.organization_id, t.webhook_id, t.n, t.room - coalesce(c.due, 0) as room,
+             case when c.due >= greatest(1, t.room / 2) then c.first_until end as first_until
         from turns t
         left join due_counts c on c.n = t.n
     ), candidates as materialized (
@@ -107,6 +111,7 @@ begin
              select b.ctid as ctid_of, cardinality(b.ordinals) as size, b.bytes, b.created_at, b.head, b.first
                from posthorn.backlog b
               where b.organization_id = t.organization_id and b.webhook_id = t.webhook_id and b.leased_by is null
+                and b.created_at <= coalesce(t.first_until, 'infinity')
               order by b.created_at, b.head, b.first
               limit t.room) b
     ), parts as materialized (

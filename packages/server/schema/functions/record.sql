@@ -1,6 +1,6 @@
--- Records a batch of events with one delivery for each matching active webhook. Nothing else matches events with
--- webhooks, except replays. Takes one array per column, which is much cheaper than JSON. An event with `undelivered`
--- gets no deliveries.
+-- Records a batch of events with one delivery for each matching webhook that is active or paused. Nothing else matches
+-- events with webhooks, except replays. Takes one array per column, which is much cheaper than JSON. An event with
+-- `undelivered` gets no deliveries.
 --
 -- A node says how much room it has: `rooms` for the `known` webhooks, `room_each` for others, `room` in total (null: no
 -- limit). What fits goes to the node in one `handoffs` row; the rest, or everything if there is no node, waits in
@@ -9,7 +9,7 @@
 -- Returns, in this order:
 --   ordinal 0: the head of all identifiers (`id`), the time, and `base`: the n-th event has the number base + n
 --   for each event already recorded with the same idempotency key: its ordinal, id and time
---   for each webhook, if there is a node: the `revision` that was matched, its `base`, the ordinals handed to the node
+--   for each active webhook, if there is a node: the `revision` that was matched, its `base`, the ordinals handed to the node
 --   (null: none), and whether any others went to the backlog
 create or replace function posthorn.record(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
@@ -88,18 +88,18 @@ begin
      where b.fresh and b.undelivered is not true
      group by 1, 2, 3, 4
   ), matched as (
-    select s.organization_id, w.id as webhook_id, w.revision,
+    select s.organization_id, w.id as webhook_id, w.revision, w.is_paused,
            array_agg(e.ordinal order by e.ordinal) as ordinals, count(*)::int as size, sum(e.bytes) as bytes,
            -- Every share reserves a number per event, so a delivery's number is its share's base plus its ordinal.
            event_base + (row_number() over (order by s.organization_id, w.id) - 1) * cardinality(types) as base
       from scopes s
      cross join unnest(array['', s.workspace_id]) as wide (workspace_id)
      cross join lateral (
-             select w.id, w.revision, w.filter_path is not null as has_filter
+             select w.id, w.revision, w.status = 'paused' as is_paused, w.filter_path is not null as has_filter
                from posthorn.webhooks w
               where w.organization_id = s.organization_id
                 and coalesce(w.workspace_id, '') = wide.workspace_id
-                and w.status = 'active'
+                and w.status in ('active', 'paused')
                 and w.event_types && array[s.type, split_part(s.type, '.', 1) || '.*', '*']
                 -- A webhook does not receive events about itself.
                 and w.id is distinct from s.about
@@ -112,9 +112,9 @@ begin
              select f.webhook_id, f.ordinal
                from posthorn.passing_filters(types, organization_ids, workspace_ids, actor_types, actor_ids,
                                              subject_types, subject_ids, payloads) f)
-     group by s.organization_id, w.id, w.revision
+     group by s.organization_id, w.id, w.revision, w.is_paused
   ), fitting as (
-    select m.*, case when node is null then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits
+    select m.*, case when node is null or m.is_paused then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits
       from matched m
       left join unnest(known, rooms) as k (webhook_id, room) on k.webhook_id = m.webhook_id
   ), shares as materialized (
@@ -155,7 +155,7 @@ begin
   select null, null, null, s.base, s.webhook_id, s.revision,
          case when s.taken > 0 then s.ordinals[:s.taken] end, s.taken < s.size
     from shares s
-   where node is not null
+   where node is not null and not s.is_paused
    order by 1 nulls last;
 end
 $$;

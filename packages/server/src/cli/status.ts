@@ -76,14 +76,14 @@ function showFigures(terminal: Terminal, overview: Overview): void {
     ['Backlog', `${deliveries.backlog} waiting for the first attempt`],
     ['Retries', `${deliveries.retrying} waiting for another attempt`],
     ['In memory', `${deliveries.in_memory} deliveries`],
-    ['Held', `${deliveries.held} waiting until their webhook is verified`],
+    ['Held', `${deliveries.held} waiting until their webhook is verified or resumed`],
     [
       'Oldest due',
       oldestDueSeconds < 1 ? 'none' : `waiting for ${durationText(Math.round(oldestDueSeconds) * 1000)}`,
     ],
     [
       'Webhooks',
-      `${webhooks.active} active (${webhooks.failing} failing), ${webhooks.unverified} unverified, ${webhooks.disabled} disabled`,
+      `${webhooks.active} active (${webhooks.failing} failing), ${webhooks.unverified} unverified, ${webhooks.paused} paused, ${webhooks.disabled} disabled`,
     ],
     ['Secret key', secretKeyText(overview.undecryptable_webhooks)],
   ]);

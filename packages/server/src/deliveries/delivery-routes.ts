@@ -154,7 +154,11 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
           const again = waiting ? {} : { redelivery_of: delivery.id };
           const changes = changesBetween(undefined, { delivery_id, ...again, event_id });
           const location = `/v1/webhooks/${webhook.id}/deliveries/${delivery_id}`;
-          const response = { status: 202, location, body: { data: deliveryBody(queued, true) } };
+          const response = {
+            status: 202,
+            location,
+            body: { data: deliveryBody(queued, webhook.status === 'active') },
+          };
           return { webhook, action: 'webhook.redelivered', changes, response, result: response };
         });
         reply.header('Location', location);
@@ -231,7 +235,7 @@ async function deliverAgain(
 }
 
 export function refuseInactive({ status }: Webhook): void {
-  if (status === 'active') return;
+  if (status === 'active' || status === 'paused') return;
   throw new Problem(
     'webhook_not_active',
     `The webhook is ${status} and receives no events. ${status === 'unverified' ? 'Verify' : 'Activate'} it first.`,

@@ -41,7 +41,8 @@ const deliveryFields = {
     orNull(
       time(
         'Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null ' +
-          'while the webhook is `unverified`: the delivery then waits until the webhook is verified, and `final` is false.',
+          'while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and ' +
+          '`final` is false.',
       ),
     ),
   ),
@@ -185,7 +186,7 @@ export const Replay = dataOf(
       id: id('RPL', 'Replay ID.'),
       status: oneOf(
         ['running', 'done', 'cancelled'],
-        '`cancelled` if the webhook is no longer active.',
+        '`cancelled` if the webhook was disabled or deleted, or is `unverified`. A paused webhook gets its events when it is resumed.',
         'running',
       ),
       total: whole(

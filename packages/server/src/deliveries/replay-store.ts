@@ -239,7 +239,7 @@ export async function advanceReplay(
       from page e
      cross join r
       ${joined}
-     where w.status = 'active' and ${wanted}
+     where w.status in ('active', 'paused') and ${wanted}
   ), seed as materialized (
     select date_trunc('milliseconds', clock_timestamp()) as at, replace(gen_random_uuid()::text, '-', '') as entropy
   ), queued as (
@@ -274,7 +274,8 @@ export async function advanceReplay(
     select (select count(*) from page) < $4 as short,
            (select count(*) from chosen) as handled,
            exists (select from posthorn.webhooks w, r
-                    where w.organization_id = r.organization_id and w.id = r.webhook_id and w.status = 'active') as active,
+                    where w.organization_id = r.organization_id and w.id = r.webhook_id
+                      and w.status in ('active', 'paused')) as active,
            (select p.created_at from page p order by p.n desc limit 1) as last_at,
            (select p.id from page p order by p.n desc limit 1) as last_id
   )

@@ -18,7 +18,7 @@ export interface AttempterOptions {
   directory: WebhookDirectory;
   sender: Sender;
   logger: Logger;
-  /** The wait after each failed attempt except the last one. */
+  /** The wait after each failed attempt except the last one, for webhooks without their own. */
   retryScheduleMs: readonly number[];
   /** How long one attempt may take. */
   timeoutMs: number;
@@ -88,7 +88,7 @@ export class Attempter {
 
   #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, began: Began, target: Target): void {
     const { retryScheduleMs, random, settler, onRetry, onAttempt } = this.#options;
-    const verdict = judge(outcome, delivery.scheduled, retryScheduleMs, random());
+    const verdict = judge(outcome, delivery.scheduled, target.retryScheduleMs ?? retryScheduleMs, random());
     settler.health.note(delivery, outcome, began);
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;

@@ -32,11 +32,11 @@ export interface Overview {
     retrying: number;
     /** In the memory of nodes. */
     in_memory: number;
-    /** Waiting until their webhook is verified. */
+    /** Waiting until their webhook is verified or resumed. */
     held: number;
   };
   /** `failing` counts the active ones that have had only failures since some time. */
-  webhooks: { active: number; failing: number; unverified: number; disabled: number };
+  webhooks: { active: number; failing: number; unverified: number; paused: number; disabled: number };
   /**
    * Webhooks whose deliveries are waiting because none of the keys decrypts their secret or headers. Includes the webhooks
    * of organizations that are moving here, whose deliveries would wait after the move. Null without keys.
@@ -107,6 +107,7 @@ export function readOverview(
             join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
            where h.failing_since is not null and w.status = 'active') as failing,
          count(*) filter (where status = 'unverified') as unverified,
+         count(*) filter (where status = 'paused') as paused,
          count(*) filter (where status = 'disabled') as disabled
     from posthorn.webhooks`,
     });

@@ -2,7 +2,7 @@ import { createAddressPolicy, judgeUrlHost } from '../values/address.js';
 import { cut, type Evidence, parseRetryAfterMs } from './outcome.js';
 import { wordsOf } from './response-words.js';
 
-/** What follows a delivery attempt: another attempt at a given time, one when the webhook is verified, or none. */
+/** What follows a delivery attempt: another attempt at a given time, one when the webhook is active, or none. */
 export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };
 
 /** Tests and verifications are single attempts. */
@@ -122,7 +122,7 @@ function waitRemedy(attempt: FailedAttempt, when: 'later' | 'after that'): strin
       if (attempt.next.kind === 'none')
         return `There will be no further attempts. To deliver the event, ${slower}, then redeliver it.`;
       if (attempt.next.kind === 'held')
-        return `The service will try again when the webhook is verified. If this persists, ${slower}.`;
+        return `The service will try again when the webhook is active. If this persists, ${slower}.`;
       return `You do not need to do anything: the service ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
     }
   }

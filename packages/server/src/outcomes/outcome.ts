@@ -81,6 +81,8 @@ export function judge(
 ): Verdict {
   if (isDelivered(outcome)) return { kind: 'delivered' };
   if (outcome.kind === 'response' && outcome.httpStatus === 410) return { kind: 'gone' };
+  // The receiver will not accept the same body later either.
+  if (outcome.kind === 'response' && outcome.httpStatus === 413) return { kind: 'given_up' };
   if (scheduled === null) return { kind: 'retry', waitMs: undefined };
   const baseMs = scheduleMs[scheduled - 1];
   if (baseMs === undefined) return { kind: 'given_up' };

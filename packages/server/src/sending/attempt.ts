@@ -20,6 +20,8 @@ export interface Target {
   headers: readonly string[];
   /** Maximum requests per second. */
   rateLimit: number | undefined;
+  /** The waits before the second and later attempts, if the webhook has its own. */
+  retryScheduleMs: readonly number[] | undefined;
   key: SigningKey;
   /** The previous secret, during its grace period. */
   previous: { key: SigningKey; untilMs: number } | undefined;

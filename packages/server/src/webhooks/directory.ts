@@ -3,6 +3,7 @@ import type { Matched } from '../events/recording-store.js';
 import type { Database } from '../postgres/database.js';
 import type { Target } from '../sending/attempt.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
+import { parseDurationMs } from '../values/duration.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { constantHeaders, openHeaders } from './webhook-headers.js';
 import { readWebhooks, type WebhookKey, type WebhookWithoutHealth } from './webhook-store.js';
@@ -187,6 +188,7 @@ export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Tar
     path: url.pathname + url.search,
     headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
     rateLimit: webhook.rate_limit ?? undefined,
+    retryScheduleMs: webhook.retry_schedule?.map((wait) => parseDurationMs(wait)!),
     key: signingKey(secrets.open(webhook.secret, webhook.id)),
     previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
   };

@@ -7,6 +7,7 @@ import {
   verificationFailed,
   verificationFailedType,
   type Webhook,
+  type WebhookStatus,
 } from './webhook.js';
 import {
   changeWebhook,
@@ -20,7 +21,9 @@ import {
  * Writes the result of a verification and the changes that depend on it, and records a failure as an event, in one
  * transaction. Returns undefined if the webhook was deleted or changed in the meantime. Throws if the
  * organization is stopped because it is moving to another cell: even a success would be lost. `automatic` means that
- * the service started the verification and has already scheduled the next one.
+ * the service started the verification and has already scheduled the next one. The status of the change is the one
+ * after a success. A paused webhook stays paused, unless it fails at a new URL. It is then not verified automatically,
+ * because that would end the pause.
  */
 export async function settleVerification(
   client: Queryable,
@@ -37,15 +40,13 @@ export async function settleVerification(
     true,
   );
   if (!current || current.revision !== webhook.revision) return undefined;
+  const verified = options.change?.status ?? (current.status === 'paused' ? 'paused' : 'active');
+  const stays = current.status === 'paused' && options.change?.url === undefined;
   const change: WebhookChange = {
     ...options.change,
-    ...(failure
-      ? { status: 'unverified' as const, ...(!options.automatic && firstRetry(now)) }
-      : {
-          status: 'active' as const,
-          verifications: 0,
-          verify_at: null,
-        }),
+    ...(failure && !stays
+      ? { status: 'unverified' as const, ...(!options.automatic && firstRetry(now, verified)) }
+      : { status: verified, verifications: 0, verify_at: null }),
     disabled_reason: null,
     verification_failure: failure ? { at: now.toISOString(), ...failure } : null,
   };
@@ -71,8 +72,11 @@ export async function verifyAgain(client: Queryable, organizationId: string): Pr
   });
 }
 
-function firstRetry(now: Date): WebhookChange {
-  return { verifications: 0, verify_at: new Date(now.getTime() + reverifyAfterMs[0]) };
+function firstRetry(now: Date, verified: WebhookStatus): WebhookChange {
+  return {
+    verifications: 0,
+    verify_at: verified === 'paused' ? null : new Date(now.getTime() + reverifyAfterMs[0]),
+  };
 }
 
 /**
@@ -130,7 +134,7 @@ export async function countTest(
   return rowCount === 1;
 }
 
-/** Clears the failures of a webhook that was verified, so that it is not disabled because of earlier ones. */
+/** Clears the failures of a webhook that was verified or resumed, so that it is not disabled because of earlier ones. */
 export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
   await client.query({
     text: `

@@ -6,16 +6,18 @@ import { subjectTypeOf } from '../catalogue/catalogue.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import { levelFor } from '../signals/reported.js';
 import { newId } from '../values/identifier.js';
+import { parseInstantMs } from '../values/instant.js';
 import { inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { type Filter, filterPath } from './filter.js';
-import { countTest, settleVerification } from './probe-store.js';
+import { clearFailures, countTest, settleVerification } from './probe-store.js';
 import type { DeliveryControl } from './probes.js';
 import {
   distinctTypes,
   testsPerMinuteMax,
   verificationFailedType,
   type Webhook,
+  type WebhookStatus,
   webhookDisabled,
 } from './webhook.js';
 import {
@@ -31,6 +33,7 @@ import type { CreateBody, PatchBody } from './webhook-schemas.js';
 import { changeWebhook, createWebhook, disableWebhook, type WebhookChange } from './webhook-store.js';
 import {
   auditedFields,
+  changeAction,
   createdBody,
   findWebhook,
   noWebhook,
@@ -43,7 +46,6 @@ import {
 export interface WebhookContext extends InputContext {
   secrets: SecretBox;
   control: DeliveryControl;
-  now: () => number;
   /** How many webhooks an organization can have. */
   webhooksMax: number;
 }
@@ -68,54 +70,74 @@ export async function create(
     secret: secrets.seal(secret, id),
     description: body.description ?? null,
     rate_limit: body.rate_limit ?? null,
+    retry_schedule: body.retry_schedule ?? null,
+    expires_at: timeOf(body.expires_at ?? null),
+    status: body.status ?? ('unverified' as const),
+    disabled_reason: body.status ? ('manual' as const) : null,
     ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
     ...storedFilter(body.filter ?? null),
   };
-  const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
-  // The entry does not contain the status, which is known only after the verification.
-  const { status, ...given } = auditedFields(unverified);
+  const unused: Webhook = { ...webhook, ...neverUsed };
+  // Without the status of a webhook that is yet to be verified: it is known only after the verification.
+  const { status, ...others } = auditedFields(unused);
+  const given = body.status ? { status, ...others } : others;
   await writeWebhook(database, request, async (client) => {
     if (!(await createWebhook(client, webhook, webhooksMax)))
       throw new Problem('too_many_webhooks', `An organization can have at most ${webhooksMax} webhooks.`);
-    const response = { status: 201, location: `/v1/webhooks/${id}`, body: { data: createdBody(unverified) } };
+    const response = { status: 201, location: `/v1/webhooks/${id}`, body: { data: createdBody(unused) } };
     const changes = changesBetween(undefined, given);
     return { webhook, action: 'webhook.created', changes, response, result: undefined };
   });
+  const shownSecret = body.secret === undefined && { secret };
+  if (webhook.status === 'disabled') return { ...createdBody(unused), ...shownSecret };
   // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies the webhook
   // again later.
-  const verified = await settle(context, request, unverified, {}).catch((error) => {
+  const verified = await settle(context, request, unused, {}).catch((error) => {
     request.log[levelFor(error)](
       { webhook_id: id, reason: (error as Error).message },
       'the result of a verification could not be stored; the webhook will be verified again',
     );
   });
-  return { ...createdBody(verified ?? unverified), ...(body.secret === undefined && { secret }) };
+  return { ...createdBody(verified ?? unused), ...shownSecret };
 }
 
-/** Changes a webhook, and verifies it if it has a new URL or is activated. */
+/** Changes a webhook. Verifies it if it has a new URL or is activated, but not if it is only resumed. */
 export async function change(
   context: WebhookContext,
   request: FastifyRequest,
   body: Static<typeof PatchBody>,
 ): Promise<Webhook> {
   const { database, control, secrets } = context;
-  const { url, event_types, description, rate_limit, headers, filter } = body;
+  const { url, event_types, description, rate_limit, headers, status } = body;
+  const { filter, retry_schedule, expires_at } = body;
   const webhook = await findWebhook(database, request);
   const changes: WebhookChange = {
     ...(url !== undefined && { url }),
     ...(event_types !== undefined && { event_types: distinctTypes(event_types) }),
     ...(description !== undefined && { description }),
     ...(rate_limit !== undefined && { rate_limit }),
+    ...(retry_schedule !== undefined && { retry_schedule }),
+    ...(expires_at !== undefined && { expires_at: timeOf(expires_at) }),
     ...(headers !== undefined && headersOf(webhook, headers, secrets)),
     ...(filter !== undefined && storedFilter(filter)),
   };
   // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
-  if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
-  const verifies = body.status === 'active' || (url !== undefined && webhook.status !== 'disabled');
+  if (webhook.status === 'disabled' && status === 'active') await control.endWaiting(webhook);
+  if (status === 'paused') refusePause(webhook);
+  const verifies =
+    (status === 'active' && webhook.status !== 'paused') ||
+    (url !== undefined && webhook.status !== 'disabled');
+  const verified = status === 'disabled' ? undefined : status;
   const changed =
-    verifies && body.status !== 'disabled'
-      ? await settle(context, request, webhook, changes, () => 'webhook.updated')
-      : await changeUnverified(context, request, webhook, changes, body.status === 'disabled');
+    verifies && status !== 'disabled'
+      ? await settle(
+          context,
+          request,
+          webhook,
+          { ...changes, ...(verified && { status: verified }) },
+          changeAction,
+        )
+      : await changeUnverified(context, request, webhook, changes, status);
   if (!changed) {
     const detail = 'Another request changed or deleted the webhook. Get the webhook and try again.';
     throw new Problem('webhook_changed', detail);
@@ -125,25 +147,31 @@ export async function change(
 }
 
 /**
- * Writes a change without verifying the webhook, and disables the webhook if asked to. Returns undefined if another
- * request's change rules this out.
+ * Writes a change without verifying the webhook, and disables, pauses or resumes it if asked to. Returns undefined if
+ * another request's change rules this out.
  */
 async function changeUnverified(
   { database, control }: WebhookContext,
   request: FastifyRequest,
   seen: Webhook,
   change: WebhookChange,
-  disables: boolean,
+  status: WebhookStatus | undefined,
 ): Promise<Webhook | undefined> {
   const written = await writeWebhook(database, request, async (client) => {
     const webhook = await findWebhook(client, request, true);
     const refused = { webhook, changes: {}, result: undefined };
     // The headers of the change could contain values that have been replaced since.
     if (change.headers !== undefined && webhook.revision !== seen.revision) return refused;
+    const disables = status === 'disabled';
+    // Only an active webhook can be paused, and only a paused one resumed: any other must be verified first.
+    const isReady = webhook.status === 'active' || webhook.status === 'paused';
+    if (status !== undefined && !disables && !isReady) return refused;
     // The webhook has been activated since, so its new URL would receive events without being verified.
     if (!disables && change.url !== undefined && webhook.status !== 'disabled') return refused;
     const disabledNow = disables && (await disableWebhook(client, webhook, 'manual'));
-    const changed = await changeWebhook(client, webhook, change);
+    if (webhook.status === 'paused' && status === 'active') await clearFailures(client, webhook);
+    const stated = { ...change, ...(status && !disables && { status }) };
+    const changed = await changeWebhook(client, webhook, stated);
     if (!changed) {
       if (disables) throw noWebhook();
       return refused;
@@ -152,10 +180,15 @@ async function changeUnverified(
       ? await recordBatch(client, batchOf([webhookDisabled(webhook, 'manual')]), control.room())
       : undefined;
     const changes = webhookChanges(webhook, changed);
-    return { webhook, action: 'webhook.updated', changes, result: { changed, batch } };
+    return { webhook, action: changeAction(webhook, changed), changes, result: { changed, batch } };
   });
   if (written?.batch) control.accept(written.batch);
   return written?.changed;
+}
+
+function refusePause({ status }: Webhook): void {
+  if (status === 'active' || status === 'paused') return;
+  throw new Problem('webhook_not_active', `The webhook is ${status}. Only an active webhook can be paused.`);
 }
 
 /** Verifies a webhook again. Returns it as it is then. */
@@ -166,14 +199,14 @@ export async function verify(context: WebhookContext, request: FastifyRequest): 
     const detail = 'The webhook is disabled. To activate it, send PATCH with {"status": "active"}.';
     throw new Problem('webhook_not_active', detail);
   }
-  const actionOf = ({ status }: Webhook) =>
-    status === 'active' ? 'webhook.verified' : verificationFailedType;
+  const actionOf = (_before: Webhook, after: Webhook) =>
+    after.status === 'unverified' || after.verification_failure ? verificationFailedType : 'webhook.verified';
   const settled =
     (await settle(context, request, webhook, {}, actionOf)) ??
     // The result is discarded, because the webhook changed while it was being verified.
     (await writeWebhook(database, request, async (client) => {
       const now = await findWebhook(client, request);
-      return { webhook: now, action: actionOf(now), changes: {}, result: now };
+      return { webhook: now, action: actionOf(now, now), changes: {}, result: now };
     }));
   if (settled.status !== webhook.status) await control.forgetEverywhere(webhook);
   return settled;
@@ -188,7 +221,7 @@ async function settle(
   request: FastifyRequest,
   webhook: Webhook,
   change: WebhookChange,
-  actionOf?: (settled: Webhook) => NonNullable<WebhookWrite<unknown>['action']>,
+  actionOf?: (before: Webhook, after: Webhook) => NonNullable<WebhookWrite<unknown>['action']>,
 ): Promise<Webhook | undefined> {
   const { url = webhook.url, headers = webhook.headers } = change;
   const failure = await control.verify({ ...webhook, url, headers });
@@ -197,7 +230,7 @@ async function settle(
     const result = await settleVerification(client, webhook, failure, at, control.room(), { change });
     const after = result && actionOf && result.webhook;
     if (!after) return { webhook, changes: {}, result };
-    return { webhook, action: actionOf(after), changes: webhookChanges(webhook, after), result };
+    return { webhook, action: actionOf(webhook, after), changes: webhookChanges(webhook, after), result };
   });
   if (settled?.batch) control.accept(settled.batch);
   return settled?.webhook;
@@ -285,12 +318,12 @@ const storedFilter = (filter: Filter | null) =>
   filter
     ? { filter: JSON.stringify(filter), filter_path: filterPath(filter) }
     : { filter: null, filter_path: null };
+const timeOf = (text: string | null) => (text === null ? null : new Date(parseInstantMs(text, 'start')!));
 
 const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 
 const neverUsed = {
   destination_changed_at: null,
-  disabled_reason: null,
   last_delivery_at: null,
   last_delivery_status: null,
   verification_failure: null,

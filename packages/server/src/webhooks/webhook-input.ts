@@ -1,7 +1,8 @@
 import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
 import type { Database } from '../postgres/database.js';
 import type { AddressPolicy } from '../values/address.js';
-import { parseDurationMs } from '../values/duration.js';
+import { dayMs, parseDurationMs } from '../values/duration.js';
+import { parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
 import type { Arrived } from '../web/route.js';
 import { filterFaults } from './filter.js';
@@ -11,9 +12,11 @@ import { readWebhook } from './webhook-store.js';
 import { checkWebhookUrl } from './webhook-url.js';
 import { webhookKey } from './webhook-writes.js';
 
-const graceMsMax = 30 * 86_400_000;
+const graceMsMax = 30 * dayMs;
+const retryWaitMsMax = 30 * dayMs;
 
 export interface InputContext {
+  now: () => number;
   database: Database;
   catalogue: Catalogue;
   policy: AddressPolicy;
@@ -21,13 +24,14 @@ export interface InputContext {
 
 /** Checks the fields of a webhook. With `canKeep`, they can name types and headers that the webhook already has. */
 export async function checkWebhook(
-  { database, catalogue, policy }: InputContext,
+  { database, catalogue, policy, now }: InputContext,
   arrived: Arrived,
   faults: InputFault[],
   canKeep: boolean,
 ): Promise<void> {
   const { url, event_types, headers, filter } = arrived.body;
   checkSecret(arrived, faults);
+  checkLifetime(arrived, now(), faults);
   if (typeof url === 'string') {
     const checked = checkWebhookUrl(url, policy);
     if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
@@ -43,6 +47,27 @@ export async function checkWebhook(
 function checkFilter(filter: unknown, faults: InputFault[]): void {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) return;
   for (const fault of filterFaults(filter)) faults.push({ ...fault, pointer: `/filter${fault.pointer}` });
+}
+
+/** Checks the waits between attempts, and the time at which the webhook is deleted. */
+function checkLifetime(
+  { body: { retry_schedule: waits, expires_at } }: Arrived,
+  nowMs: number,
+  faults: InputFault[],
+) {
+  for (const [index, wait] of Array.isArray(waits) && waits.length <= 19 ? waits.entries() : []) {
+    const ms = typeof wait === 'string' ? parseDurationMs(wait) : 1;
+    if (ms !== undefined && ms > 0 && ms <= retryWaitMsMax) continue;
+    const detail = 'must be a duration from 1ms to 30d, such as 5m';
+    faults.push({ pointer: `/retry_schedule/${index}`, code: 'invalid_duration', detail });
+  }
+  if (typeof expires_at !== 'string') return;
+  const ms = parseInstantMs(expires_at, 'start');
+  const detail = 'must be a time with Z or an offset (2026-11-15T09:30:00Z)';
+  if (ms === undefined || expires_at.length === 10)
+    faults.push({ pointer: '/expires_at', code: 'unreadable_time', detail });
+  else if (ms <= nowMs)
+    faults.push({ pointer: '/expires_at', code: 'not_in_future', detail: 'must be in the future' });
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   whole,
 } from '../web/schemas.js';
 import type { Filter } from './filter.js';
+import { webhookStatuses } from './webhook.js';
 import { documentedHeaders, type GivenHeaders } from './webhook-headers.js';
 
 const VerificationFailure = Type.Object(
@@ -42,7 +43,12 @@ const identity = {
     null,
   ),
   url: text('URL that events are sent to.', 'https://example.com/webhooks'),
-  status: oneOf(['active', 'unverified', 'disabled'], 'Only an `active` webhook receives events.', 'active'),
+  status: oneOf(
+    webhookStatuses,
+    'An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it ' +
+      'receives none.',
+    'active',
+  ),
 };
 
 const descriptionText = {
@@ -68,6 +74,16 @@ const FilterField = Type.Unsafe<Filter | null>({
     'Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`.',
   examples: [null],
 });
+const retryScheduleText = {
+  description:
+    'Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the ' +
+    "service's waits.",
+  examples: [['30s', '10m', '6h']],
+};
+const expiresAtText = {
+  description: 'Time at which the webhook is deleted. Null means never.',
+  examples: [null],
+};
 
 /** What a request to create or change a webhook can set, in addition to the subscription. */
 const settingFields = {
@@ -75,6 +91,12 @@ const settingFields = {
     orNull(Type.String({ maxLength: 256, pattern: textPattern.storable, ...descriptionText })),
   ),
   rate_limit: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: 1000, ...rateLimitText }))),
+  retry_schedule: Type.Optional(
+    orNull(Type.Array(Type.String(), { minItems: 1, maxItems: 19, ...retryScheduleText })),
+  ),
+  expires_at: Type.Optional(
+    orNull(Type.String({ 'x-documented': { format: 'date-time' }, ...expiresAtText })),
+  ),
   headers: Type.Optional(
     Type.Unsafe<GivenHeaders | null>({
       type: ['object', 'null'],
@@ -96,6 +118,8 @@ const settingFields = {
 const settings = {
   description: orNull(Type.String(descriptionText)),
   rate_limit: orNull(Type.Integer(rateLimitText)),
+  retry_schedule: orNull(Type.Array(Type.String(), retryScheduleText)),
+  expires_at: orNull(time(expiresAtText.description), null),
   headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
     description: 'Names of the custom headers. Their values are always null.',
     examples: [{ Authorization: null }],
@@ -116,20 +140,22 @@ const generatedSecret = Type.Optional(
 );
 
 const verificationFailure = Type.Union([VerificationFailure, Type.Null()], {
-  description: 'Why the webhook is `unverified`: the result of the latest verification. Otherwise null.',
+  description: 'Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null.',
   examples: [null],
 });
+
+const disabledReason = orNull(
+  oneOf(
+    ['gone', 'failing', 'manual'],
+    'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
+  ),
+  null,
+);
 
 const fields = {
   ...identity,
   ...settings,
-  disabled_reason: orNull(
-    oneOf(
-      ['gone', 'failing', 'manual'],
-      'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
-    ),
-    null,
-  ),
+  disabled_reason: disabledReason,
   ...subscription,
   last_delivery_at: orNull(time('Time of the latest delivery attempt. Null before the first attempt.')),
   last_delivery_status: orNull(
@@ -155,6 +181,7 @@ export const CreatedWebhook = dataOf(
     {
       ...identity,
       ...settings,
+      disabled_reason: disabledReason,
       ...subscription,
       verification_failure: verificationFailure,
       secret: generatedSecret,
@@ -214,6 +241,13 @@ export const CreateBody = Type.Object(
     event_types: EventTypesField,
     secret: SecretField,
     ...settingFields,
+    status: Type.Optional(
+      oneOf(
+        ['disabled'],
+        '`disabled` creates the webhook without a verification, so that your receiver can get the secret first. To ' +
+          'verify and activate it, send PATCH with `"status": "active"`.',
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -225,9 +259,10 @@ export const PatchBody = Type.Object(
     ...settingFields,
     status: Type.Optional(
       oneOf(
-        ['active', 'disabled'],
-        '`disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook ' +
-          'becomes `unverified`.',
+        ['active', 'paused', 'disabled'],
+        '`paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. ' +
+          '`active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes ' +
+          '`unverified`.',
       ),
     ),
   },

@@ -6,7 +6,7 @@ import { type DisabledReason, reverifyAfterMs, type Webhook, type WebhookStatus 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
-         w.destination_changed_at, w.filter`;
+         w.destination_changed_at, w.filter, w.retry_schedule, w.expires_at`;
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
@@ -33,6 +33,10 @@ export type NewWebhook = Pick<
   | 'rate_limit'
   | 'header_names'
   | 'headers'
+  | 'retry_schedule'
+  | 'expires_at'
+  | 'status'
+  | 'disabled_reason'
   | 'event_types'
   | 'filter'
   | 'created_at'
@@ -40,9 +44,8 @@ export type NewWebhook = Pick<
 > & { filter_path: string | null };
 
 /**
- * Adds an unverified webhook. Returns false if the organization already has the maximum number of webhooks.
- * The first automatic verification is already scheduled, in case this process dies before it has verified the
- * webhook.
+ * Adds a webhook. Returns false if the organization already has the maximum number of webhooks. If it is unverified,
+ * the first automatic verification is already scheduled, in case this process dies before it has verified the webhook.
  */
 export async function createWebhook(
   client: Queryable,
@@ -59,8 +62,9 @@ export async function createWebhook(
   with created as (
     insert into posthorn.webhooks
            (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at,
-            description, rate_limit, header_names, headers, filter, filter_path)
-    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8, $10, $11, $12, $13, $14, $15
+            description, rate_limit, header_names, headers, filter, filter_path, disabled_reason, retry_schedule,
+            expires_at)
+    select $1, $2, $3, $4, $16, $5, $6, $7, $8, $10, $11, $12, $13, $14, $15, $17, $18, $19
      where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
     returning organization_id, id
   )
@@ -73,7 +77,7 @@ export async function createWebhook(
       webhook.event_types,
       webhook.created_at,
       webhook.secret,
-      new Date(webhook.created_at.getTime() + reverifyAfterMs[0]),
+      webhook.status === 'unverified' ? new Date(webhook.created_at.getTime() + reverifyAfterMs[0]) : null,
       webhooksMax,
       webhook.description,
       webhook.rate_limit,
@@ -81,6 +85,10 @@ export async function createWebhook(
       webhook.headers,
       webhook.filter,
       webhook.filter_path,
+      webhook.status,
+      webhook.disabled_reason,
+      webhook.retry_schedule,
+      webhook.expires_at,
     ],
   });
   return rowCount === 1;
@@ -152,6 +160,8 @@ export interface WebhookChange {
   url?: string;
   description?: string | null;
   rate_limit?: number | null;
+  retry_schedule?: readonly string[] | null;
+  expires_at?: Date | null;
   header_names?: readonly string[];
   headers?: Buffer | null;
   event_types?: readonly string[];
@@ -171,6 +181,8 @@ const changeable = [
   'url',
   'description',
   'rate_limit',
+  'retry_schedule',
+  'expires_at',
   'header_names',
   'headers',
   'event_types',
@@ -291,8 +303,8 @@ export async function deleteOldBacklog(database: Queryable, before: Date, atMost
 
 /**
  * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
- * is unverified, releases them once it is active, and ends them once it is disabled or deleted. Returns how many it
- * changed.
+ * is unverified or paused, releases them once it is active, and ends them once it is disabled or deleted. Returns how
+ * many it changed.
  */
 export async function alignWaiting(
   database: Queryable,
@@ -310,7 +322,7 @@ export async function alignWaiting(
 const heldWebhooksMax = 10;
 
 /**
- * Releases or ends deliveries that are still held although their webhook is no longer unverified. This happens if
+ * Releases or ends deliveries that are still held although their webhook is neither unverified nor paused. This happens if
  * aligning them did not finish after the status changed. Handles a few webhooks per call, with about `atMost`
  * deliveries each. Returns how many it changed.
  */
@@ -326,7 +338,7 @@ export async function releaseHeld(database: Queryable, atMost: number): Promise<
                   select organization_id, webhook_id from posthorn.backlog where leased_by = 0) held
            where not exists (select from posthorn.webhooks w
                               where w.organization_id = held.organization_id and w.id = held.webhook_id
-                                and w.status = 'unverified')
+                                and w.status in ('unverified', 'paused'))
              and ${mayStartWork('held')}
            -- Locks the webhooks in the same order as other transactions do.
            order by 1, 2

@@ -31,6 +31,8 @@ export function noWebhook(): Problem {
 type WebhookAction =
   | 'webhook.created'
   | 'webhook.updated'
+  | 'webhook.paused'
+  | 'webhook.resumed'
   | 'webhook.deleted'
   | 'webhook.tested'
   | 'webhook.verified'
@@ -81,6 +83,8 @@ type Audited = Pick<
   | 'disabled_reason'
   | 'description'
   | 'rate_limit'
+  | 'retry_schedule'
+  | 'expires_at'
   | 'header_names'
   | 'headers'
   | 'filter'
@@ -89,9 +93,19 @@ type Audited = Pick<
 /** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
 export function auditedFields(webhook: Audited) {
   const { url, event_types, status, disabled_reason, description, rate_limit, header_names } = webhook;
+  const { retry_schedule, expires_at } = webhook;
   const headers = header_names.length === 0 ? null : header_names;
   const filter = parsed(webhook.filter);
-  return { url, event_types, filter, status, disabled_reason, description, rate_limit, headers };
+  return {
+    ...{ url, event_types, filter, status, disabled_reason, description, rate_limit },
+    ...{ retry_schedule, expires_at, headers },
+  };
+}
+
+/** Returns the action that a change of a webhook is in the audit log. */
+export function changeAction(before: Webhook, after: Webhook): WebhookAction {
+  if (after.status === 'paused' && before.status !== 'paused') return 'webhook.paused';
+  return before.status === 'paused' && after.status === 'active' ? 'webhook.resumed' : 'webhook.updated';
 }
 
 const parsed = (json: string | null) => (json === null ? null : (JSON.parse(json) as object));
@@ -145,18 +159,20 @@ export function webhookBody(webhook: Webhook) {
     event_types: webhook.event_types,
     filter: parsed(webhook.filter),
     rate_limit: webhook.rate_limit,
+    retry_schedule: webhook.retry_schedule,
+    expires_at: webhook.expires_at?.toISOString() ?? null,
     headers: Object.fromEntries(webhook.header_names.map((name) => [name, null])),
     created_at: webhook.created_at.toISOString(),
     last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
     last_delivery_status: webhook.last_delivery_status,
-    verification_failure: status === 'unverified' && failure ? failureBody(failure, webhook.url) : null,
+    verification_failure:
+      (status === 'unverified' || status === 'paused') && failure ? failureBody(failure, webhook.url) : null,
     previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
   };
 }
 
 /** Returns the body of a new webhook, without the fields that have no value yet. */
 export function createdBody(webhook: Webhook) {
-  const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
-    webhookBody(webhook);
+  const { last_delivery_at, last_delivery_status, previous_secret_until, ...data } = webhookBody(webhook);
   return data;
 }

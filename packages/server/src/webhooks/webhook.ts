@@ -4,7 +4,7 @@ import type { Evidence } from '../outcomes/outcome.js';
 import type { Fault } from '../values/fault.js';
 import type { SealedHeaders } from './webhook-headers.js';
 
-export const webhookStatuses = ['active', 'unverified', 'disabled'] as const;
+export const webhookStatuses = ['active', 'unverified', 'paused', 'disabled'] as const;
 export type WebhookStatus = (typeof webhookStatuses)[number];
 
 export type DisabledReason = 'gone' | 'failing' | 'manual';
@@ -18,6 +18,10 @@ export interface Webhook extends SealedHeaders {
   description: string | null;
   /** Maximum number of requests per second. Each node counts separately. */
   rate_limit: number | null;
+  /** The waits before the second and later attempts, as durations. Null: those of the service. */
+  retry_schedule: readonly string[] | null;
+  /** When the webhook is deleted. */
+  expires_at: Date | null;
   status: WebhookStatus;
   disabled_reason: DisabledReason | null;
   event_types: readonly string[];

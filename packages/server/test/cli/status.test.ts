@@ -45,7 +45,7 @@ describe('status', () => {
     expect(status).toMatchObject({
       nodes: [{ alive: true }],
       deliveries: { backlog: 0, retrying: 1, in_memory: 0, held: 0 },
-      webhooks: { active: 1, failing: 1, unverified: 0, disabled: 0 },
+      webhooks: { active: 1, failing: 1, unverified: 0, paused: 0, disabled: 0 },
       failing_webhooks: [
         {
           ...{ organization_id: tenant.organization, webhook_id: webhook.id, url: `${receiver.url}?…` },

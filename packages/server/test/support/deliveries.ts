@@ -25,9 +25,17 @@ export interface Subscriber {
 
 /** What a webhook has apart from its subscription if nothing is set. */
 export const noSettings = {
-  ...{ description: null, rate_limit: null, header_names: [], headers: null },
-  ...{ filter: null, filter_path: null },
-};
+  description: null,
+  rate_limit: null,
+  header_names: [],
+  headers: null,
+  filter: null,
+  filter_path: null,
+  retry_schedule: null,
+  expires_at: null,
+  status: 'unverified',
+  disabled_reason: null,
+} as const;
 
 /** Adds an active webhook. */
 export async function subscribe(database: Queryable, fields: Partial<Subscriber> = {}): Promise<Subscriber> {

@@ -168,8 +168,9 @@ export function statesOfTable(name: string): readonly string[] {
     .join('\n');
   // A migration may have replaced the constraint of the table.
   const definition =
-    sql.split(new RegExp(`create table posthorn\\.${name} \\(|add constraint ${name}_state_check`)).at(-1) ??
-    '';
+    sql
+      .split(new RegExp(`create table posthorn\\.${name} \\(|add constraint ${name}_(?:state|status)_check`))
+      .at(-1) ?? '';
   const list = /check \((?:status|state) in \(([^)]*)\)\)/.exec(definition)?.[1] ?? '';
   return [...list.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).sort();
 }

@@ -5,6 +5,7 @@ import type { Database } from '../../src/postgres/database.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { WebhookDirectory } from '../../src/webhooks/directory.js';
 import type { Webhook } from '../../src/webhooks/webhook.js';
+import { noSettings } from '../support/deliveries.js';
 import { endSharedService } from '../support/service.js';
 
 await endSharedService();
@@ -17,9 +18,8 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     organization_id: 'ORG-acme',
     workspace_id: null,
     url: 'https://receiver.test/',
-    ...{ description: null, rate_limit: null, header_names: [], headers: null, filter: null },
+    ...noSettings,
     status: 'active',
-    disabled_reason: null,
     event_types: ['*'],
     created_at: new Date(0),
     destination_changed_at: null,

@@ -35,6 +35,7 @@ describe('POST /v1/webhooks', () => {
         event_types: ['invoice.paid'],
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         ...{ description: null, rate_limit: null, headers: {}, filter: null, verification_failure: null },
+        ...{ retry_schedule: null, expires_at: null, disabled_reason: null },
       },
     });
     expect(response.headers.get('location')).toBe(`/v1/webhooks/${response.body.data.id}`);
@@ -121,12 +122,12 @@ describe('POST /v1/webhooks', () => {
     const response = await tenant.create({
       url: 'https://receiver.example/',
       name: 'mine',
-      status: 'active',
+      revision: 7,
     });
     expect(response.status).toBe(422);
     expect(faultsOf(response)).toEqual([
       ['/name', 'unknown_field'],
-      ['/status', 'unknown_field'],
+      ['/revision', 'unknown_field'],
     ]);
     await expectNothingMade(tenant);
   });

@@ -42,6 +42,8 @@ describe('GET /v1/webhooks', () => {
             headers: {},
             verification_failure: null,
             previous_secret_until: null,
+            retry_schedule: null,
+            expires_at: null,
           },
         },
       ],

@@ -70,6 +70,7 @@ export function ChangeUrl({
       showToast(
         {
           active: 'Changed and verified: events go to the new URL.',
+          paused: 'Changed and verified: the new URL gets events when the webhook is resumed.',
           disabled: 'Changed. The new URL is verified when the webhook is activated.',
           unverified: 'Changed, but not verified. See the reason on the page of the webhook.',
         }[changed.status],

@@ -27,6 +27,7 @@ export function StatusButton({
       showToast(
         {
           active: 'Active.',
+          paused: 'Paused.',
           disabled: 'Disabled.',
           unverified: 'Not verified. See the reason on this page.',
         }[changed.status],

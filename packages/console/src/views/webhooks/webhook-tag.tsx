@@ -4,7 +4,15 @@ import { useZone } from '../../browser/preferences';
 import { formatMinute } from '../../text/format';
 
 /** What people see first is first. */
-const statuses = ['failing', 'disabled', 'unverified', 'waiting', 'active', 'disabled_manually'] as const;
+const statuses = [
+  'failing',
+  'disabled',
+  'unverified',
+  'waiting',
+  'active',
+  'paused',
+  'disabled_manually',
+] as const;
 export type ShownStatus = (typeof statuses)[number];
 
 /**
@@ -12,7 +20,7 @@ export type ShownStatus = (typeof statuses)[number];
  * receiver asked for that, and did someone disable it?
  */
 export function shownStatusOf(webhook: JudgedWebhook): ShownStatus {
-  if (webhook.status === 'unverified') return 'unverified';
+  if (webhook.status === 'unverified' || webhook.status === 'paused') return webhook.status;
   if (webhook.status === 'disabled')
     return webhook.disabled_reason === 'manual' ? 'disabled_manually' : 'disabled';
   if (webhook.waitsUntil) return 'waiting';
@@ -33,6 +41,7 @@ const tags: Record<ShownStatus, [className: string, text: string]> = {
   waiting: ['mute', 'Waiting'],
   failing: ['bad', 'Failing'],
   unverified: ['warn', 'Unverified'],
+  paused: ['mute', 'Paused'],
   disabled: ['bad', 'Disabled'],
   disabled_manually: ['mute', 'Disabled'],
 };
