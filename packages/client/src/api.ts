@@ -95,6 +95,8 @@ export interface ChangeWebhookRequest {
   expires_at?: string | null;
   /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter?: Record<string, unknown> | null;
   /** `paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. `active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes `unverified`. */
   status?: 'active' | 'paused' | 'disabled';
 }

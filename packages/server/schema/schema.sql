@@ -320,7 +320,6 @@ CREATE INDEX replays_running ON posthorn.replays USING btree (advanced_at, creat
 CREATE INDEX request_keys_by_age ON posthorn.request_keys USING btree (created_at);
 CREATE INDEX tokens_of_portal ON posthorn.tokens USING btree (expires_at) WHERE portal;
 CREATE INDEX webhooks_filtered ON posthorn.webhooks USING btree (organization_id) WHERE (filter_path IS NOT NULL);
-CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = 'active'::text);
 CREATE INDEX webhooks_to_expire ON posthorn.webhooks USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = ANY (ARRAY['active'::text, 'paused'::text]));
 CREATE INDEX webhooks_to_verify ON posthorn.webhooks USING btree (verify_at) WHERE (status = 'unverified'::text);

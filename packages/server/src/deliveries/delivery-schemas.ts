@@ -2,12 +2,8 @@ import Type from 'typebox';
 import { instantPattern } from '../values/instant.js';
 import { pageSchema } from '../web/lists.js';
 import { dataOf, filter, flag, id, oneOf, orNull, PageMeta, text, time, whole } from '../web/schemas.js';
-import {
-  EventTypesField,
-  ResponseHeaders,
-  requestFields,
-  webhookParams,
-} from '../webhooks/webhook-schemas.js';
+import { ResponseHeaders, requestFields } from '../webhooks/test-schemas.js';
+import { EventTypesField, webhookParams } from '../webhooks/webhook-schemas.js';
 
 const deliveryFields = {
   id: id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),

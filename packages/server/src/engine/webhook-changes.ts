@@ -5,7 +5,8 @@ import type { Database } from '../postgres/database.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { within } from '../signals/within.js';
 import type { WebhookDirectory } from '../webhooks/directory.js';
-import { alignWaiting, type WebhookKey } from '../webhooks/webhook-store.js';
+import { alignWaiting } from '../webhooks/waiting-store.js';
+import type { WebhookKey } from '../webhooks/webhook-store.js';
 import { limits } from './limits.js';
 
 export interface WebhookChangesOptions {

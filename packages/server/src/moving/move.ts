@@ -7,7 +7,7 @@ import type { Queryable } from '../postgres/database.js';
 import { readClockMs } from '../postgres/transaction.js';
 import { verifyAgain } from '../webhooks/probe-store.js';
 import { readSecretsOf, type Sealed } from '../webhooks/secret-store.js';
-import { releaseAll } from '../webhooks/webhook-store.js';
+import { releaseAll } from '../webhooks/waiting-store.js';
 import { type CopyOptions, copyOrganization } from './copy.js';
 import * as copies from './copy-store.js';
 import { deliveriesReturn, transactionsEnd } from './drain-store.js';

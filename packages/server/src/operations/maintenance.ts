@@ -10,7 +10,7 @@ import { readClockMs, withMaintenanceLock } from '../postgres/transaction.js';
 import { Repeating } from '../signals/repeating.js';
 import { levelFor } from '../signals/reported.js';
 import { dayMs } from '../values/duration.js';
-import { deleteOldBacklog, releaseHeld } from '../webhooks/webhook-store.js';
+import { deleteOldBacklog, releaseHeld } from '../webhooks/waiting-store.js';
 
 const everyMs = 600_000;
 /** How many rows one statement deletes or releases, so that it ends within its time limit. */

@@ -4,6 +4,7 @@ import { pageOf } from '../postgres/keyset.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
 import { dataOf, filter, ownOrganization } from '../web/schemas.js';
+import { TestBody, TestResult } from './test-schemas.js';
 import { change, create, rotate, test, verify, type WebhookContext } from './webhook-changes.js';
 import { checkSecret, checkTestType, checkWebhook, readGrace } from './webhook-input.js';
 import * as schemas from './webhook-schemas.js';
@@ -169,9 +170,9 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         'deliveries or the statistics.',
       scopes: ['webhooks:write', 'events:read'],
       params,
-      body: schemas.TestBody,
+      body: TestBody,
       input: (arrived, faults) => checkTestType(arrived, catalogue, faults),
-      returns: { 200: schemas.TestResult },
+      returns: { 200: TestResult },
       handler: async (request) => ({ data: await test(context, request, request.body.event_type) }),
     }),
   ];

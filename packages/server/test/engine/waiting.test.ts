@@ -9,14 +9,8 @@ import { readStoreFigures } from '../../src/operations/overview-store.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { WebhookDirectory } from '../../src/webhooks/directory.js';
-import {
-  alignWaiting,
-  changeWebhook,
-  deleteOldBacklog,
-  deleteWebhook,
-  releaseAll,
-  releaseHeld,
-} from '../../src/webhooks/webhook-store.js';
+import { alignWaiting, deleteOldBacklog, releaseAll, releaseHeld } from '../../src/webhooks/waiting-store.js';
+import { changeWebhook, deleteWebhook } from '../../src/webhooks/webhook-store.js';
 import { freshServiceDatabase } from '../support/database.js';
 import {
   backlogSizes,

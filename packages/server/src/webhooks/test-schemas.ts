@@ -1,0 +1,79 @@
+import Type from 'typebox';
+import { attemptErrors } from '../outcomes/outcome.js';
+import { dataOf, id, mapOf, oneOf, orNull, text, time, whole } from '../web/schemas.js';
+
+export const TestBody = Type.Object(
+  {
+    event_type: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Event type to send. The event has the sample payload of this type.',
+      examples: ['invoice.finalized'],
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** Returns the schema of the response headers that are stored. */
+export const ResponseHeaders = (description: string, ...examples: object[]) =>
+  Type.Object(
+    {
+      'content-type': Type.Optional(text('`Content-Type`.')),
+      location: Type.Optional(text('`Location`.')),
+      'retry-after': Type.Optional(text('`Retry-After`.')),
+      server: Type.Optional(text('`Server`.')),
+    },
+    { title: 'ResponseHeaders', description, ...(examples.length > 0 && { examples }) },
+  );
+
+/** The request of a test or a delivery, apart from its URL. */
+export const requestFields = {
+  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
+    description: 'Request headers, without signatures. The values of custom headers are null.',
+    examples: [
+      {
+        'Content-Type': 'application/json',
+        'Accept-Encoding': 'identity',
+        'User-Agent': 'Posthorn/0.1.0',
+        'webhook-id': 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+        'webhook-timestamp': '1794735000',
+        'X-Service-Subject': 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+        'X-Service-Actor': 'user/USR-ada',
+        'X-Service-Delivery': 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3',
+        'X-Service-Attempt': '1',
+        Authorization: null,
+      },
+    ],
+  }),
+  body: orNull(
+    text(
+      'Request body. Null if the token lacks the `events:read` scope or if the event no longer exists.',
+      '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
+    ),
+  ),
+};
+
+export const TestResult = dataOf(
+  Type.Object(
+    {
+      id: id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.'),
+      webhook_id: id('WHK', 'Webhook ID.'),
+      event_id: id('EVT', 'Event ID, as in the body that was sent.'),
+      event_type: text('Event type.', 'invoice.finalized'),
+      status: oneOf(['success', 'failed'], '`success` if the receiver returned 2xx in time.', 'success'),
+      http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.', 200)),
+      response_time_ms: whole('Duration of the attempt in milliseconds.', 41),
+      error: orNull(oneOf(attemptErrors, 'Why no response arrived. Null if a response arrived.'), null),
+      attempted_at: time('Time of the attempt.'),
+      error_detail: orNull(text('What happened, in one or two sentences. Null for `success`.'), null),
+      remedy: orNull(text('What to do about it, in one or two sentences. Null for `success`.'), null),
+      response: orNull(text('First 1 KiB of the response body, as text.', 'ok')),
+      response_headers: ResponseHeaders('The response headers listed here, if the receiver sent them.', {}),
+      request: Type.Object(
+        { url: text('URL.', 'https://example.com/webhooks'), ...requestFields },
+        { title: 'TestRequest', description: 'The request, without signatures.' },
+      ),
+    },
+    { title: 'TestResult' },
+  ),
+);
