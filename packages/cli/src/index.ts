@@ -9,6 +9,7 @@ export {
   usageLine,
 } from './command.js';
 export { auditList } from './commands/audit.js';
+export { deliveriesGet, deliveriesList } from './commands/deliveries.js';
 export { eventsGet, eventsList, eventsTail } from './commands/events.js';
 export {
   instantOf,

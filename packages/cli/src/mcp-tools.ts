@@ -1,7 +1,17 @@
-import { type Delivery, type DeliveryDetail, PosthornError, type Webhook } from '@posthorn/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Delivery,
+  type DeliveryDetail,
+  type List,
+  type Posthorn,
+  PosthornError,
+  type Webhook,
+} from '@posthorn/client';
+import { unknownType } from './commands/types.js';
 import type { Connection } from './connection.js';
 import { statusText } from './delivery-report.js';
 import { isHeld } from './delivery-state.js';
+import { instantOf } from './listing.js';
 import { responseText } from './response-text.js';
 import { eventId, findDelivery, webhookId } from './short-id.js';
 
@@ -31,14 +41,20 @@ const limit = {
   maximum: 100,
   description: 'Maximum number of results. Default: 20.',
 };
+const outcomeMsMax = 10_000;
+const pollMs = 250;
 /** How many pages of deliveries one call searches: about a second for a million deliveries. */
 const pagesMax = 20;
 const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique, or its description.');
 const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
+const instant = 'a date (a day in UTC), a time with Z or an offset, or how long ago, such as 1h or 7d.';
 const range = {
-  from: text('Start of the time range: a date (a day in UTC), or a time with Z or an offset.'),
-  to: text('End of the time range: a date (a day in UTC), or a time with Z or an offset.'),
+  from: text(`Start of the time range: ${instant}`),
+  to: text(`End of the time range: ${instant}`),
 };
+const cursor = text(
+  'The cursor of the previous result, to continue after it. The other arguments must be the same.',
+);
 
 function takes(properties: Record<string, object>, ...required: string[]): Tool['schema'] {
   return { type: 'object', properties, required, additionalProperties: false };
@@ -46,6 +62,51 @@ function takes(properties: Record<string, object>, ...required: string[]): Tool[
 
 const string = (value: unknown) => (typeof value === 'string' ? value : undefined);
 const count = (value: unknown) => (typeof value === 'number' ? value : 20);
+const time = (value: unknown) => (typeof value === 'string' ? instantOf(value) : undefined);
+
+/** What every list returns. */
+interface Items {
+  items: readonly object[];
+  has_more: boolean;
+  cursor: string | null;
+  /** How far back a list of deliveries was searched, if that did not find enough. */
+  searched_to?: string;
+  note?: string;
+}
+
+const complete = (items: readonly object[]): Items => ({ items, has_more: false, cursor: null });
+
+/** Returns the results of a list from a cursor on. Each request asks for as many as are missing. */
+async function itemsOf<Row extends object>(
+  { limit, cursor: start }: Arguments,
+  list: (query: { limit: number; cursor: string | undefined }) => List<Row>,
+): Promise<Items> {
+  const max = count(limit);
+  const items: Row[] = [];
+  let next: string | null = string(start) ?? null;
+  for (let page = 0; page < pagesMax; page += 1) {
+    const asked = { limit: max - items.length, cursor: next ?? undefined };
+    const { data, hasMore, cursor, searchedTo } = await list(asked).first();
+    items.push(...data);
+    if (!hasMore) return complete(items);
+    next = cursor;
+    if (items.length >= max) break;
+    if (page === pagesMax - 1)
+      return {
+        ...{ items, has_more: true, cursor: next },
+        ...(searchedTo !== undefined && { searched_to: searchedTo }),
+        note: 'Older deliveries were not searched. To search them, call this again with the cursor.',
+      };
+  }
+  return { items, has_more: true, cursor: next };
+}
+
+/** Adds a note to an empty list if its type is unknown, which is most likely a typo. */
+async function noted(posthorn: Posthorn, type: string | undefined, found: Items): Promise<Items> {
+  if (type === undefined || found.items.length > 0) return found;
+  const known = (await posthorn.eventTypes.list().all()).map((one) => one.type);
+  return known.includes(type) ? found : { ...found, note: inToolWords(unknownType(type, known).message) };
+}
 
 export const tools: readonly Tool[] = [
   {
@@ -57,17 +118,23 @@ export const tools: readonly Tool[] = [
       subject_id: text('Only events about this subject.'),
       ...range,
       limit,
+      cursor,
     }),
     writes: false,
-    run: async ({ posthorn, organization }, { type, subject_id, from, to, limit: wanted }) => {
-      const max = count(wanted);
+    run: async ({ posthorn, organization }, args) => {
+      const type = string(args.type);
       const query = {
         organization_id: await organization(),
-        limit: max,
-        type: string(type),
-        subject_id: string(subject_id),
+        type,
+        subject_id: string(args.subject_id),
+        from: time(args.from),
+        to: time(args.to),
       };
-      return posthorn.events.list({ ...query, from: string(from), to: string(to) }).all(max);
+      return noted(
+        posthorn,
+        type,
+        await itemsOf(args, (page) => posthorn.events.list({ ...query, ...page })),
+      );
     },
   },
   {
@@ -91,8 +158,10 @@ export const tools: readonly Tool[] = [
     writes: false,
     run: async ({ posthorn }, { type }) => {
       const types = await posthorn.eventTypes.list().all();
-      if (type !== undefined) return types.filter((one) => one.type === type);
-      return types.map(({ type, description }) => ({ type, description }));
+      const wanted = string(type);
+      if (wanted !== undefined)
+        return noted(posthorn, wanted, complete(types.filter((one) => one.type === wanted)));
+      return complete(types.map(({ type, description }) => ({ type, description })));
     },
   },
   {
@@ -102,18 +171,21 @@ export const tools: readonly Tool[] = [
       'Lists the webhooks: URL, status, event types, result of the last delivery, and why a webhook is unverified.',
     schema: takes({}),
     writes: false,
-    run: ({ posthorn }) => posthorn.webhooks.list().all(),
+    run: async ({ posthorn }) => complete(await posthorn.webhooks.list().all()),
   },
   {
     name: 'get_webhook',
     title: 'Get a webhook',
-    description: 'Returns one webhook with its statistics for the last 48 hours.',
+    description:
+      'Returns one webhook with its statistics for the last 48 hours: the totals, and the hours in which deliveries ended.',
     schema: takes({ webhook_id: webhook }, 'webhook_id'),
     writes: false,
     run: async (connection, args) => {
       const id = await webhookId(connection, string(args.webhook_id) ?? '');
       const { posthorn } = connection;
-      return { webhook: await posthorn.webhooks.get(id), last_48_hours: await posthorn.webhooks.stats(id) };
+      const { hours, ...totals } = await posthorn.webhooks.stats(id);
+      const busy = hours.filter(({ success, failed }) => success + failed > 0);
+      return { webhook: await posthorn.webhooks.get(id), last_48_hours: { ...totals, hours: busy } };
     },
   },
   {
@@ -127,24 +199,22 @@ export const tools: readonly Tool[] = [
       event_type: text('Only deliveries of this event type.'),
       ...range,
       limit,
+      cursor,
     }),
     writes: false,
-    run: async (connection, { webhook_id, status, event_type, from, to, limit: wanted }) => {
-      const max = count(wanted);
-      const only = string(webhook_id);
+    run: async (connection, args) => {
+      const { posthorn } = connection;
+      const only = string(args.webhook_id);
+      const event_type = string(args.event_type);
       const query = {
         webhook_id: only && (await webhookId(connection, only)),
-        status: string(status) as 'success' | 'failed' | undefined,
-        event_type: string(event_type),
-        from: string(from),
-        to: string(to),
-        limit: max,
+        status: string(args.status) as 'success' | 'failed' | undefined,
+        event_type,
+        from: time(args.from),
+        to: time(args.to),
       };
-      const { data, searchedTo } = await connection.posthorn.deliveries.list(query).search(max, pagesMax);
-      if (data.length >= max || searchedTo === undefined) return data.slice(0, max);
-      const note =
-        'Older deliveries were not searched. To search them, call this again with `to` set to searched_to.';
-      return { deliveries: data, searched_to: searchedTo, note };
+      const found = await itemsOf(args, (page) => posthorn.deliveries.list({ ...query, ...page }));
+      return noted(posthorn, event_type, found);
     },
   },
   {
@@ -171,6 +241,17 @@ export const tools: readonly Tool[] = [
     },
   },
   {
+    name: 'verify_webhook',
+    title: 'Verify a webhook',
+    description:
+      'Sends a verification request to the URL of a webhook, and returns the webhook. If its status is still not ' +
+      '`active`, `verification_failure` says why.',
+    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    writes: true,
+    run: async (connection, { webhook_id }) =>
+      connection.posthorn.webhooks.verify(await webhookId(connection, string(webhook_id) ?? '')),
+  },
+  {
     name: 'test_webhook',
     title: 'Send a test event',
     description: 'Sends a test event to a webhook, and returns the response of the receiver.',
@@ -189,13 +270,21 @@ export const tools: readonly Tool[] = [
     name: 'redeliver',
     title: 'Redeliver an event',
     description:
-      'Delivers an event again, given the ID of a delivery. A delivery that is still waiting for a retry ' +
-      'is attempted now.',
+      'Delivers an event again, given the ID of a delivery, and returns the delivery with the outcome of the attempt. ' +
+      'Waits 10 seconds at most: after that, call get_delivery. A delivery that is still waiting for a retry is ' +
+      'attempted now.',
     schema: takes({ delivery_id: delivery }, 'delivery_id'),
     writes: true,
     run: async (connection, args) => {
-      const { webhook_id, id } = await find(connection, args);
-      return connection.posthorn.deliveries.redeliver(webhook_id, id);
+      const given = await find(connection, args);
+      const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
+      const attemptsBefore = id === given.id ? given.attempts : 0;
+      const untilMs = performance.now() + outcomeMsMax;
+      for (;;) {
+        const now = await detailOf(connection, { ...given, id });
+        if (now.attempts > attemptsBefore || now.final || performance.now() >= untilMs) return now;
+        await delay(pollMs);
+      }
     },
   },
   {
@@ -220,11 +309,22 @@ export const tools: readonly Tool[] = [
     writes: true,
     run: async (connection, { webhook_id, from, to, only_failed }) => {
       const id = await webhookId(connection, string(webhook_id) ?? '');
-      const replay = { from: string(from) ?? '', to: string(to) ?? '', only_failed: only_failed === true };
+      const replay = { from: time(from) ?? '', to: time(to) ?? '', only_failed: only_failed === true };
       return connection.posthorn.webhooks.replay(id, replay);
     },
   },
 ];
+
+/** Replaces the commands that a message suggests by tools. */
+export function inToolWords(text: string): string {
+  return text
+    .replaceAll(/Run posthorn (webhooks|events|deliveries) list/g, 'Call list_$1')
+    .replaceAll(/; posthorn (webhooks|events|deliveries) list shows/g, '; list_$1 shows')
+    .replaceAll('Run posthorn types to list all types', 'Call list_event_types to list all types')
+    .replaceAll('posthorn webhooks verify for', 'verify_webhook for')
+    .replaceAll('then run the command again', 'then call the tool again')
+    .replace(' Run posthorn mcp --help to see the options.', '');
+}
 
 function find(connection: Connection, { delivery_id }: Arguments): Promise<Delivery> {
   return findDelivery(connection, string(delivery_id) ?? '');
@@ -243,7 +343,7 @@ function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): s
   const failure = hook?.verification_failure;
   return [
     ...(failure ? [`Why the webhook is unverified: ${failure.error_detail} ${failure.remedy}`] : []),
-    `The next attempt is made after the webhook is verified. To verify it, run posthorn webhooks verify ${webhook_id}.`,
+    `The next attempt is made after the webhook is verified. To verify it, call verify_webhook, or run posthorn webhooks verify ${webhook_id}.`,
   ];
 }
 

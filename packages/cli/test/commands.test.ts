@@ -560,6 +560,46 @@ describe('deliveries', () => {
     );
   });
 
+  test.each([[[]], [['--only-failed']]])(
+    'replay --wait %j exits with 1 if an event was not delivered, and with 0 once all of them are',
+    async (more: string[]) => {
+      const own = await newTenant(service);
+      const { receiver, webhook } = await own.connect(503);
+      await own.record();
+      await own.record();
+      await own.settled(webhook, 2);
+      const ownEnv = { ...env, POSTHORN_TOKEN: own.token };
+      const replay = () =>
+        run(['deliveries', 'replay', '--webhook', webhook.id, '--from', '1h', '--wait', ...more], ownEnv);
+      expect(await replay()).toMatchObject({
+        code: 1,
+        stderr: `Not everything was delivered: 2 failed since the replay began. Run posthorn deliveries list --webhook ${webhook.id} --status failed to see why.\n`,
+      });
+      receiver.onDelivery = 200;
+      expect(await replay()).toMatchObject({ code: 0, stderr: '' });
+      const events = new Set(receiver.deliveries.all.slice(-2).map(({ headers }) => headers['webhook-id']));
+      expect(events.size).toBe(2);
+    },
+  );
+
+  test('replay of a range without events does not print that it handled 0 of 0', async () => {
+    const { webhook } = await tenant.connect();
+    const args = [
+      'deliveries',
+      'replay',
+      '--webhook',
+      webhook.id,
+      '--from',
+      '2001-01-01',
+      '--to',
+      '2001-01-02',
+    ];
+    const { code, stdout } = await run(args, env);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^RPL-\w+ is running\. It continues .*\nRPL-\w+: 0 events are queued\.\n$/);
+    expect(await run([...args, '--wait', '--no-wait'], env)).toMatchObject({ code: 2 });
+  });
+
   test('replay delivers the events of a time range and of some types again, and ends when they are queued', async () => {
     const { receiver, webhook } = await tenant.connect();
     const from = new Date().toISOString();

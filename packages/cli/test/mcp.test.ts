@@ -16,9 +16,9 @@ const service = await sharedService();
 const tenant = await newTenant(service);
 
 /** Connects as a coding agent does: it starts the program and speaks over its standard input and output. */
-async function agent(...args: string[]) {
+async function agent(token = tenant.token, ...args: string[]) {
   const client = new Client({ name: 'test', version: '1' });
-  const env = { PATH: process.env.PATH ?? '', POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token };
+  const env = { PATH: process.env.PATH ?? '', POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: token };
   await client.connect(
     new StdioClientTransport({ command: process.execPath, args: [program, 'mcp', ...args], env }),
   );
@@ -51,7 +51,7 @@ describe('mcp', async () => {
 
   test('explains why a delivery failed', async () => {
     const found = JSON.parse((await call('list_deliveries', { status: 'failed' })).text);
-    expect(found.map(({ id }: { id: string }) => id)).toEqual([delivery.id]);
+    expect(found).toMatchObject({ items: [{ id: delivery.id }], has_more: false, cursor: null });
     const { text, isError } = await call('explain_delivery', { delivery_id: delivery.id.slice(-10) });
     expect(isError).toBe(false);
     expect(text).toContain(
@@ -88,15 +88,17 @@ describe('mcp', async () => {
   });
 
   test('reads events, types, webhooks and deliveries', async () => {
-    expect(JSON.parse((await call('list_events', { type: 'invoice.paid' })).text)).toHaveLength(1);
+    const list = async (name: string, given = {}) => JSON.parse((await call(name, given)).text);
+    const whole = { has_more: false, cursor: null };
+    expect(await list('list_events', { type: 'invoice.paid', from: '1h' })).toMatchObject({
+      ...{ items: [{ id: recorded.id }], ...whole },
+    });
+    expect(await list('list_events', { to: '1h' })).toEqual({ items: [], ...whole });
     expect(JSON.parse((await call('get_event', { event_id: recorded.id })).text).deliveries).toHaveLength(1);
-    expect(JSON.parse((await call('list_event_types', { type: 'invoice.paid' })).text)[0]).toHaveProperty(
-      'schema',
-    );
-    expect(JSON.parse((await call('list_webhooks')).text)).toHaveLength(1);
-    expect(JSON.parse((await call('get_webhook', { webhook_id: webhook.id })).text)).toHaveProperty(
-      'last_48_hours',
-    );
+    expect((await list('list_event_types', { type: 'invoice.paid' })).items[0]).toHaveProperty('schema');
+    expect(await list('list_webhooks')).toMatchObject({ items: [{ id: webhook.id }], ...whole });
+    const { last_48_hours } = await list('get_webhook', { webhook_id: webhook.id });
+    expect(last_48_hours).toMatchObject({ pending: expect.any(Number), hours: [] });
     expect(
       JSON.parse((await call('get_delivery', { delivery_id: delivery.id })).text).attempt_log,
     ).toHaveLength(1);
@@ -108,20 +110,43 @@ describe('mcp', async () => {
     for (const text of [one, list]) expect(text).toMatch(/"rate": 1\.10,\n +"big": 12345678901234567890\n/);
   });
 
-  test('returns a failure as text that says what to do', async () => {
-    expect(await call('get_webhook', { webhook_id: 'nothing' })).toEqual({
-      text: "No webhook has the description 'nothing' or an ID that ends with 'nothing'. Run posthorn webhooks list to see the IDs.",
-      isError: true,
-    });
+  test('follows a list with its cursor', async () => {
+    const own = await newTenant(service);
+    const agentOf = await agent(own.token);
+    const ids = [(await own.record()).id, (await own.record()).id, (await own.record()).id].reverse();
+    const first = JSON.parse((await agentOf.call('list_events', { limit: 2 })).text);
+    expect(first).toMatchObject({ items: [{ id: ids[0] }, { id: ids[1] }], has_more: true });
+    const rest = JSON.parse((await agentOf.call('list_events', { limit: 2, cursor: first.cursor })).text);
+    expect(rest).toMatchObject({ items: [{ id: ids[2] }], has_more: false, cursor: null });
   });
 
-  test('with --allow-writes tests, redelivers and replays', async () => {
-    const { call: write } = await agent('--allow-writes');
+  test('returns a failure as text that says what to do, in the words of the tools', async () => {
+    expect(await call('get_webhook', { webhook_id: 'nothing' })).toEqual({
+      text: "No webhook has the description 'nothing' or an ID that ends with 'nothing'. Call list_webhooks to see the IDs.",
+      isError: true,
+    });
+    const { text, isError } = await call('list_deliveries', { from: 'yesterday' });
+    expect(isError).toBe(true);
+    expect(text).toMatch(/^from: .*\nCorrect the arguments, then call list_deliveries again\.$/);
+    const { note } = JSON.parse((await call('list_events', { type: 'invoice.piad' })).text);
+    expect(note).toBe(
+      "There is no event type 'invoice.piad'. Did you mean invoice.paid? Call list_event_types to list all types.",
+    );
+  });
+
+  test('says what Posthorn is and where to start', () => {
+    expect(client.getInstructions()).toMatch(/^Posthorn records .* list_webhooks, then list_deliveries /);
+  });
+
+  test('with --allow-writes verifies, tests, redelivers with the outcome, and replays', async () => {
+    const { call: write } = await agent(tenant.token, '--allow-writes');
     const tested = await write('test_webhook', { webhook_id: webhook.id, event_type: 'task.created' });
     expect(JSON.parse(tested.text)).toMatchObject({ http_status: 500 });
     receiver.onDelivery = 200;
-    expect(JSON.parse((await write('redeliver', { delivery_id: delivery.id })).text)).toHaveProperty('id');
-    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    const verified = await write('verify_webhook', { webhook_id: webhook.id });
+    expect(JSON.parse(verified.text)).toMatchObject({ id: webhook.id, status: 'active' });
+    const redelivered = JSON.parse((await write('redeliver', { delivery_id: delivery.id })).text);
+    expect(redelivered).toMatchObject({ status: 'success', http_status: 200, final: true });
     const range = { from: recorded.created_at, to: new Date().toISOString() };
     expect(JSON.parse((await write('replay', { webhook_id: webhook.id, ...range })).text)).toHaveProperty(
       'total',
@@ -131,9 +156,16 @@ describe('mcp', async () => {
   test('says how far back it searched if it stopped before it found enough deliveries', async () => {
     const hidden = await hideDelivery(service, tenant, 2_200);
     const first = JSON.parse((await call('list_deliveries', { event_type: 'task.created' })).text);
-    expect(first).toMatchObject({ deliveries: [], note: expect.stringContaining('searched_to') });
-    const next = { event_type: 'task.created', to: first.searched_to };
+    expect(first).toMatchObject({
+      ...{
+        items: [],
+        has_more: true,
+        searched_to: expect.any(String),
+        note: expect.stringContaining('cursor'),
+      },
+    });
+    const next = { event_type: 'task.created', cursor: first.cursor };
     const found = JSON.parse((await call('list_deliveries', next)).text);
-    expect(found.map(({ id }: { id: string }) => id)).toEqual([hidden.id]);
+    expect(found).toMatchObject({ items: [{ id: hidden.id }], has_more: false });
   });
 });

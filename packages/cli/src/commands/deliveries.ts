@@ -18,7 +18,7 @@ import { eventId, findDelivery, namesOf, webhookId } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 import { uncertain } from '../uncertain.js';
-import { noteUnknownType } from './events.js';
+import { noteUnknownType, organization, readsDatabase } from './events.js';
 
 const argument = {
   name: 'id',
@@ -29,6 +29,7 @@ export const deliveriesList: Command = {
   name: 'deliveries list',
   summary: 'List deliveries with at least one attempt, newest first.',
   options: {
+    organization,
     webhook: {
       value: 'id',
       description:
@@ -53,6 +54,7 @@ export const deliveriesList: Command = {
     json: jsonLines,
     ...connectionOptions,
   },
+  readsDatabase,
   run: async (context) => {
     const { options } = context;
     const state = queryOf(choiceOf(options, 'status', deliveryStates));
@@ -64,14 +66,15 @@ export const deliveriesList: Command = {
     const { posthorn } = connection;
     await noteUnknownType(posthorn, type, context.terminal);
     const query = {
+      organization_id: options.organization,
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
-      event_id: options.event && (await eventId(connection, options.event)),
+      event_id: options.event && (await eventId(connection, options.event, options)),
       event_type: type,
       final,
       ...state,
       ...rangeOf(options),
     };
-    const { event_id, ...others } = query;
+    const { event_id, organization_id: _, ...others } = query;
     const onlyEvent = event_id !== undefined && Object.values(others).every((value) => value === undefined);
     // Only the table for people shows names.
     const hasNames = context.terminal.isInteractive && !options.json;
@@ -128,7 +131,8 @@ export const deliveriesGet: Command = {
   name: 'deliveries get',
   summary: 'Show a delivery: why it failed and what to do, every attempt, the request and the response.',
   argument,
-  options: { json, ...connectionOptions },
+  options: { organization, json, ...connectionOptions },
+  readsDatabase,
   run: async (context) => {
     const connection = await connect(context);
     const { webhook_id, id } = await findDelivery(connection, context.argument);

@@ -19,10 +19,10 @@ import type { Column } from '../table.js';
 import type { Terminal } from '../terminal.js';
 import { unknownType } from './types.js';
 
-const organization = {
+/** Reads the database instead of the API. */
+export const organization = {
   value: 'ORG-x',
-  description:
-    'For operators: read the events of this organization from the database instead of the API, without a token.',
+  description: 'For operators: read this organization from the database instead of the API, without a token.',
 } as const;
 const filters = {
   organization,
@@ -34,7 +34,7 @@ const filters = {
 } as const;
 
 /** Returns whether to run the operator command: an organization is given, but no connection to the API. */
-const readsDatabase: NonNullable<Command['readsDatabase']> = (context) =>
+export const readsDatabase: NonNullable<Command['readsDatabase']> = (context) =>
   context.options.organization !== undefined && !namesConnection(context);
 
 export const eventsList: Command = {

@@ -4,7 +4,7 @@ import { type Command, exitCodeOf } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { failureText } from '../failure.js';
 import { indentedJson } from '../indented-json.js';
-import { type Tool, tools } from '../mcp-tools.js';
+import { inToolWords, type Tool, tools } from '../mcp-tools.js';
 import { untilStopped } from '../stopping.js';
 import { version } from '../version.js';
 
@@ -14,7 +14,8 @@ export const mcp: Command = {
     'Run a Model Context Protocol (MCP) server on standard input and output, so that a coding agent can find out why a webhook fails.',
   options: {
     'allow-writes': {
-      description: 'Also offer the tools that send events: test_webhook, redeliver and replay.',
+      description:
+        'Also offer the tools that send requests: verify_webhook, test_webhook, redeliver and replay.',
     },
     ...connectionOptions,
   },
@@ -27,7 +28,10 @@ export const mcp: Command = {
     ]);
     const offered = tools.filter(({ writes }) => !writes || context.options['allow-writes']);
     const handle = serveStdio(() => {
-      const server = new McpServer({ name: 'posthorn', version }, { capabilities: { tools: {} } });
+      const server = new McpServer(
+        { name: 'posthorn', version },
+        { capabilities: { tools: {} }, instructions },
+      );
       for (const tool of offered) {
         const { name, title, description, writes } = tool;
         const inputSchema = fromJsonSchema<Record<string, unknown>>(tool.schema as never);
@@ -52,10 +56,27 @@ async function call(tool: Tool, connection: Connection, args: Record<string, unk
     return textResult(typeof result === 'string' ? result : indentedJson(connection.texts.of(result)));
   } catch (error) {
     if (error instanceof PosthornError)
-      return { ...textResult(failureText(error, mcp, connection.tokenSource)), isError: true };
+      return { ...textResult(problemText(error, tool, connection)), isError: true };
     if (exitCodeOf(error) === undefined) throw error;
-    return { ...textResult((error as Error).message), isError: true };
+    return { ...textResult(inToolWords((error as Error).message)), isError: true };
   }
+}
+
+const instructions =
+  'Posthorn records what happens on a platform as events, and delivers each event to the webhooks that subscribe to ' +
+  'its type. A delivery is one event for one webhook, with every attempt to send it. To find out why a webhook fails, ' +
+  'call list_webhooks, then list_deliveries with status failed, then explain_delivery. To find out what came of an ' +
+  'event, call get_event. IDs can be shortened to a unique ending. Lists return {items, has_more, cursor}: while ' +
+  'has_more is true, call the tool again with the cursor. Tools that send requests (verify_webhook, test_webhook, ' +
+  'redeliver, replay) are offered only if the server was started with --allow-writes.';
+
+/** Returns a failed request in the words of the tool: the names of its arguments, and other tools. */
+function problemText(error: PosthornError, { name }: Tool, { tokenSource }: Connection): string {
+  if (error.errors.length === 0) return inToolWords(failureText(error, mcp, tokenSource));
+  const lines = error.errors.map(
+    ({ parameter, pointer = '', detail }) => `${parameter ?? pointer.slice(1)}: ${detail}`,
+  );
+  return [...lines, `Correct the arguments, then call ${name} again.`].join('\n');
 }
 
 function textResult(text: string) {

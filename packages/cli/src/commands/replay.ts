@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Replay } from '@posthorn/client';
-import { type Command, CommandFailure } from '../command.js';
-import { connect, connectionOptions } from '../connection.js';
+import type { Delivery, Replay } from '@posthorn/client';
+import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { type Connection, connect, connectionOptions } from '../connection.js';
+import { EventPatterns } from '../event-pattern.js';
 import { json, listOf, rangeOf, rangeOptions } from '../listing.js';
 import { progressOf } from '../polling.js';
 import { webhookId } from '../short-id.js';
@@ -36,12 +37,16 @@ export const deliveriesReplay: Command = {
         'Only events whose latest delivery failed, or that have no delivery. A delivery that is waiting for a retry ' +
         'is attempted now, in addition to its scheduled attempts.',
     },
+    wait: {
+      description: 'Also wait until every event was attempted. Exits with 1 if one was not delivered.',
+    },
     'no-wait': { description: 'Start the replay without waiting for it to finish.' },
     json,
     ...connectionOptions,
   },
   run: async (context) => {
     const { options, terminal } = context;
+    if (options.wait && options['no-wait']) throw new UsageError('--wait cannot be combined with --no-wait.');
     const connection = await connect(context);
     const { posthorn, texts } = connection;
     const webhook = await webhookId(connection, options.webhook ?? '');
@@ -76,6 +81,7 @@ export const deliveriesReplay: Command = {
     if (options.json) terminal.line(texts.of(replay));
     else terminal.line(summary(replay));
     if (replay.status === 'cancelled') throw new CommandFailure(cancellation(webhook));
+    if (options.wait) await requireDelivered(context, connection, webhook, replay);
     const next = replay.status === 'running' ? look : `posthorn deliveries list --webhook ${webhook}`;
     if (terminal.isInteractive && !options.json) terminal.line(terminal.paint('dim', `Next: ${next}`));
   },
@@ -106,18 +112,69 @@ export const replaysGet: Command = {
   },
 };
 
+/** How long to wait if nothing changes: several times as long as an attempt takes. */
+const stalledMsMax = 60_000;
+const searchedMax = 1_000;
+const searchedPagesMax = 20;
+
+/** Waits until every delivery of a replay was attempted, and fails if one of them did not succeed. */
+async function requireDelivered(
+  { options, terminal }: Context,
+  { posthorn }: Connection,
+  webhook: string,
+  { id, created_at }: Replay,
+): Promise<void> {
+  const look = `Run posthorn deliveries list --webhook ${webhook} --status failed to see why.`;
+  const types = new EventPatterns(options.events);
+  const wasAttempted = (delivery: Delivery) => (delivery.last_attempt_at ?? '') >= created_at;
+  const search = (query: object) =>
+    posthorn.deliveries
+      .list({ webhook_id: webhook, limit: 100, ...query })
+      .search(searchedMax, searchedPagesMax);
+  let before = -1;
+  let changedMs = performance.now();
+  for (;;) {
+    const read = () => Promise.all([posthorn.webhooks.stats(webhook), search({ final: 'false' })]);
+    const [{ pending }, { data: retrying }] = await progressOf(
+      terminal,
+      read,
+      `The replay ${id} is queued. ${look}`,
+    );
+    // The replay attempts these again, and makes no new deliveries of their events.
+    const again = retrying.filter(
+      (one) => options['only-failed'] && types.matches(one.event_type) && !wasAttempted(one),
+    );
+    const waiting = Math.max(0, pending - retrying.length) + again.length;
+    if (waiting === 0) break;
+    if (waiting !== before) changedMs = performance.now();
+    else if (performance.now() - changedMs >= stalledMsMax)
+      throw new CommandFailure(`${waiting} deliveries are still waiting for an attempt. ${look}`);
+    before = waiting;
+    terminal.status(terminal.paint('dim', `Waiting for ${waiting} deliveries…`));
+    await delay(pollMs);
+  }
+  const { data, hasMore } = await search({ status: 'failed' });
+  const missed = data.filter(wasAttempted).length;
+  if (missed === 0) return;
+  const count = hasMore ? `at least ${missed}` : String(missed);
+  throw new CommandFailure(`Not everything was delivered: ${count} failed since the replay began. ${look}`);
+}
+
 function cancellation(webhook: string): string {
   return `The replay was canceled because the webhook is not active. Run posthorn webhooks activate ${webhook}.`;
 }
 
 function bar({ done, total }: Replay, terminal: Terminal): string {
-  const share = total === 0 ? 0 : Math.min(1, done / total);
+  if (total === 0) return terminal.paint('dim', 'Looking for events…');
+  const share = Math.min(1, done / total);
   const filled = Math.round(share * barWidth);
   const drawn = `${'█'.repeat(filled)}${terminal.paint('dim', '░'.repeat(barWidth - filled))}`;
   return `${drawn} ${Math.floor(share * 100)}%, ${done} of ${total} events`;
 }
 
 function summary({ id, status, done, total }: Replay): string {
-  if (status === 'running') return `${id} is running: ${done} of ${total} events.`;
+  // A long range is not counted completely beforehand.
+  if (status === 'running')
+    return total === 0 ? `${id} is running.` : `${id} is running: ${done} of ${total} events.`;
   return `${id}: ${done} ${done === 1 ? 'event is queued' : 'events are queued'}.`;
 }

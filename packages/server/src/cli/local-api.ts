@@ -1,23 +1,26 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import type { Token } from '../access/token.js';
+import { scopes, type Token } from '../access/token.js';
 import { auditEntryJson, earliestAuditMs } from '../audit/audit.js';
 import { auditRoutes } from '../audit/audit-routes.js';
 import { type AuditFilter, readNewestAudit } from '../audit/audit-store.js';
 import { loadCatalogue } from '../catalogue/catalogue-file.js';
 import { eventTypeRoutes } from '../catalogue/event-type-routes.js';
+import { deliveryRoutes } from '../deliveries/delivery-routes.js';
 import { earliestReadableMs } from '../events/event.js';
 import { eventRoutes } from '../events/event-routes.js';
 import type { EventReads } from '../events/event-store.js';
 import { tailRoute } from '../events/tail-routes.js';
 import type { Database } from '../postgres/database.js';
-import type { Config } from '../settings/config.js';
+import { type Config, version } from '../settings/config.js';
 import { Notifier } from '../signals/notifier.js';
 import { Problem } from '../values/problem.js';
 import { createListener } from '../web/listener.js';
 import { addRoutes } from '../web/route.js';
 import { UnsentBytes } from '../web/unsent-bytes.js';
+import type { WebhookContext } from '../webhooks/webhook-changes.js';
+import { webhookRoutes } from '../webhooks/webhook-routes.js';
 import { requireHere } from './elsewhere.js';
 import { openDatabase } from './with-database.js';
 
@@ -85,7 +88,12 @@ async function createReadRoutes(
 ): Promise<FastifyInstance> {
   const app = await createListener({ name: 'public', logger: pino({ level: 'silent' }), bodyLimit: 1 });
   app.addHook('onRequest', (request, _reply, done) => {
-    request.token = { id: 'operator', organization_id, workspace_id: null } as Token;
+    request.token = {
+      id: 'operator',
+      organization_id,
+      workspace_id: null,
+      scopes,
+    } as Partial<Token> as Token;
     done();
   });
   const catalogue = await loadCatalogue(config.catalogueFile);
@@ -102,12 +110,20 @@ async function createReadRoutes(
     readsMax: 1,
     unsent: new UnsentBytes(),
   });
-  addRoutes(app, [
+  const { webhooksMax } = config;
+  const routes = [
     ...eventTypeRoutes(catalogue),
     ...eventRoutes({ database, earliestMs, eventReads }),
     tail,
+    // Nothing that only reads needs the other parts.
+    ...webhookRoutes({ database, catalogue, webhooksMax } as WebhookContext),
+    ...deliveryRoutes({ database, earliestMs, userAgent: `Posthorn/${version}` }),
     ...auditRoutes(database, Date.now),
-  ]);
+  ];
+  addRoutes(
+    app,
+    routes.filter(({ method }) => method === 'GET'),
+  );
   return app;
 }
 

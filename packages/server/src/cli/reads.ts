@@ -1,10 +1,21 @@
-import { auditList, type Command, eventsGet, eventsList, eventsTail, limitOf } from 'posthorn';
+import {
+  auditList,
+  type Command,
+  deliveriesGet,
+  deliveriesList,
+  eventsGet,
+  eventsList,
+  eventsTail,
+  limitOf,
+} from 'posthorn';
 import type { LocalApi } from './local-api.js';
 import type { OperatorCommand } from './operator.js';
 import { organizationOf, rangeOf, workspaceOf } from './options.js';
 
 /** Commands for integrators that read the database if an operator runs them. */
-export const readCommands = [eventsList, eventsGet, eventsTail, auditList].map(onDatabase);
+export const readCommands = [eventsList, eventsGet, eventsTail, deliveriesList, deliveriesGet, auditList].map(
+  onDatabase,
+);
 
 /** Returns a command that sends its requests to the routes of the service in this process, without a token. */
 function onDatabase({ run, ...command }: Command): OperatorCommand {
