@@ -264,6 +264,8 @@ export interface EventType {
   schema: Record<string, unknown>;
   /** Example of a payload. */
   sample: Record<string, unknown>;
+  /** Version of the schema. It increases when the schema changes. */
+  version: number;
 }
 
 export interface HealthResponse {

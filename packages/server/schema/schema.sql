@@ -42,6 +42,19 @@ create table posthorn.backlog (
   constraint backlog_pkey PRIMARY KEY (organization_id, webhook_id, created_at, head, first)
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
 
+create table posthorn.catalogue (
+  id uuid not null default gen_random_uuid(),
+  builtin boolean not null default true,
+  revision integer not null default 1,
+  constraint catalogue_pkey PRIMARY KEY (id)
+);
+
+create table posthorn.catalogue_files (
+  node uuid not null,
+  alive_until timestamp with time zone not null,
+  constraint catalogue_files_pkey PRIMARY KEY (node)
+);
+
 create table posthorn.cell (
   name text collate "C" not null,
   keys bytea[] not null default '{}'::bytea[],
@@ -112,6 +125,18 @@ create table posthorn.event_keys (
   created_at timestamp(3) with time zone not null,
   constraint event_keys_pkey PRIMARY KEY (organization_id, key),
   constraint idempotency_key_has_1_to_255_characters CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+);
+
+create table posthorn.event_types (
+  type text collate "C" not null,
+  version integer not null,
+  in_use boolean not null,
+  own boolean not null,
+  position integer not null,
+  description text not null,
+  schema json not null,
+  sample json not null,
+  constraint event_types_pkey PRIMARY KEY (type)
 );
 
 create table posthorn.events (
@@ -349,6 +374,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.filterable(workspace_id text, subject_type text, subject_id text, actor_type text, actor_id text, payload json) returns jsonb
 -- posthorn.horizon_bucket(organization text) returns integer
 -- posthorn.move_resource(resource_kind text, resource_id text, made text, changes jsonb, counter text) returns json
+-- posthorn.nearest_type(name text) returns text
 -- posthorn.new_id(prefix text, at timestamp with time zone) returns text
 -- posthorn.number_of(id text) returns bigint
 -- posthorn.numbered(prefix text, head text, number bigint) returns text

@@ -1,11 +1,6 @@
-export type {
-  EventOf,
-  EventType as AddedEventType,
-  EventTypeName,
-  PayloadOf,
-} from './catalogue/catalogue.js';
-export type { NewEvent, NewEventOf } from './events/event.js';
-export { InvalidEvents, type RecordEventsOptions, recordEvents } from './events/record-events.js';
+export type { EventOf, EventTypeName, PayloadOf } from './catalogue/catalogue.js';
+export type { NewEvent, NewEventOf, NewPlatformEvent } from './events/event.js';
+export { InvalidEvents, recordEvents } from './events/record-events.js';
 export type { RecordedEvent } from './events/recording-store.js';
 export type { ResourceName } from './lifecycles/lifecycles.js';
 export {

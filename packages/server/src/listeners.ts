@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { TokenDirectory } from './access/auth.js';
 import { GuessLimit } from './access/rate-limits.js';
+import type { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { createPayloadValidator } from './catalogue/payload.js';
 import { consoleLinks, publicUrlOf } from './console/console.js';
 import type { DeliveryParts } from './delivering.js';
@@ -20,6 +21,7 @@ import { listen } from './web/listener.js';
 
 export interface ListenerParts extends Omit<PublicApiParts, 'tokens' | 'guesses'> {
   logger: Logger;
+  catalogue: LiveCatalogue;
   delivery: DeliveryParts;
   tracer: Tracing | undefined;
 }
@@ -95,6 +97,8 @@ export class Listeners {
       trustedProxies,
       tracer,
       recorder: new Recorder(database, room, onRecorded),
+      catalogue,
+      refreshCatalogue: () => catalogue.refresh(),
       lifecycles: { database, room, onRecorded },
       publicUrl: publicUrlOf(config, publicUrl),
       portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },

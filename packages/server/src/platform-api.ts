@@ -2,10 +2,12 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { requirePlatformToken } from './access/auth.js';
 import type { GuessLimit } from './access/rate-limits.js';
 import { type TokenContext, tokenRoutes } from './access/token-routes.js';
+import type { Catalogue } from './catalogue/catalogue.js';
+import { catalogueRoutes } from './catalogue/catalogue-routes.js';
 import type { EventChecker } from './events/new-event.js';
 import type { Recorder } from './events/recorder.js';
 import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
-import { lifecycleTags } from './lifecycles/lifecycle-operations.js';
+import { lifecycleTags, recordedPayloads } from './lifecycles/lifecycle-operations.js';
 import { lifecycleRoutes } from './lifecycles/lifecycle-routes.js';
 import type { MoverOptions } from './lifecycles/moves.js';
 import type { Metrics } from './operations/metrics.js';
@@ -27,6 +29,9 @@ export interface PlatformApiOptions {
   recorder: Recorder;
   check: EventChecker;
   tracer: RecordTracer | undefined;
+  catalogue: Catalogue;
+  /** Reads the catalogue again, after a change. */
+  refreshCatalogue: () => Promise<void>;
   lifecycles: MoverOptions;
   portal: TokenContext;
   /** The address of the public API. */
@@ -53,10 +58,16 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
         : undefined,
   });
   requirePlatformToken(app, options.token, options.guesses);
+  const { catalogue } = options;
   const recording = recordingRoute(options);
   const routes = [
     ...healthRoutes(options.isReady),
-    ...lifecycleRoutes(options.lifecycles),
+    ...catalogueRoutes({
+      database: options.lifecycles.database,
+      recorded: recordedPayloads,
+      onChange: options.refreshCatalogue,
+    }),
+    ...lifecycleRoutes(options.lifecycles, catalogue),
     ...tokenRoutes(options.portal),
     metricsRoute(options.metrics),
   ];
@@ -67,13 +78,13 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     addRoutes(scope, [recording]);
   });
   const title = 'Posthorn platform API';
-  const about: DocumentInfo = {
+  const about = ({ builtin }: Catalogue): DocumentInfo => ({
     title,
     version: options.version,
     description:
       'Record events, and manage resources whose status changes are recorded as events. This API is for ' +
       'your own systems: keep it inside your network. Integrators use the public API.',
-    guides: platformGuides(),
+    guides: platformGuides(builtin),
     securityName: 'platformToken',
     securityDescription:
       'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
@@ -84,16 +95,20 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
         tags: [
           { name: 'Events', description: 'Record what happens in your own systems.' },
           {
+            name: 'Event types',
+            description: 'The catalogue: which events can be recorded, and the schemas of their payloads.',
+          },
+          {
             name: 'Tokens',
             description: 'Access tokens for the public API, and links that open the console for a customer.',
           },
           { name: 'Monitoring', description: 'Health checks and metrics.' },
         ],
       },
-      { name: 'Resources', tags: lifecycleTags },
+      ...(builtin ? [{ name: 'Resources', tags: lifecycleTags }] : []),
     ],
-  };
-  serveApiDocument(app, about, [recording, ...routes]);
+  });
+  serveApiDocument(app, catalogue, about, [recording, ...routes]);
   referenceRoutes(app, title);
   return app;
 }

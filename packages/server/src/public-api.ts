@@ -142,7 +142,7 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
   ];
   addRoutes(app, routes);
   const title = 'Posthorn API';
-  const about: DocumentInfo = {
+  const about = (current: Catalogue): DocumentInfo => ({
     title,
     version,
     description:
@@ -155,9 +155,9 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
     tagGroups: [{ name: 'API', tags: publicTags(durationText(retentionMs)) }],
     serverUrl,
-    webhooks: () => webhooksSection(catalogue),
-  };
-  serveApiDocument(app, about, routes);
+    webhooks: webhooksSection(current),
+  });
+  serveApiDocument(app, catalogue, about, routes);
   referenceRoutes(app, title);
   commandLineRoutes(app);
   consoleRoutes(app, {

@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
 import { AuditWatch } from './audit/audit-watch.js';
-import { loadCatalogue } from './catalogue/catalogue-file.js';
+import { readCatalogueFile } from './catalogue/catalogue-file.js';
+import { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { writeCell } from './cells/relocation-store.js';
 import { consoleLinks, loadPortalLogo } from './console/console.js';
 import { openDelivery } from './delivering.js';
 import { openEmbedded } from './embedded/embedded.js';
 import type { EventReads } from './events/event-store.js';
+import { recordedPayloads } from './lifecycles/lifecycle-operations.js';
 import { Listeners, type ListenerUrls } from './listeners.js';
 import { watchAudit, watchReplica, watchStore } from './operations/gauges.js';
 import { Maintenance } from './operations/maintenance.js';
@@ -53,7 +55,7 @@ export async function startService(
   member?: Membership,
 ): Promise<Service> {
   requireSecretKey(config);
-  const catalogue = await loadCatalogue(config.catalogueFile);
+  const catalogueFile = await readCatalogueFile(config.catalogueFile, recordedPayloads);
   const logo = await loadPortalLogo(config.portalLogoFile);
   const closers: Closers = [];
   let stopped: Promise<void> | undefined;
@@ -79,6 +81,9 @@ export async function startService(
           logger.warn({ before, cell }, 'this cell has a new name');
       });
     }
+    const catalogue = new LiveCatalogue(database, catalogueFile, logger);
+    closers.push(() => catalogue.stop());
+    await startup.whenReady(() => catalogue.start());
     const metrics = new Metrics(member);
     watchStore(metrics, database);
     const eventReads = openEventReads(config, database, { logger, metrics }, member, closers);

@@ -50,7 +50,7 @@ const rules = new RegExp(
   `^(values|outcomes)/|^(${[
     'access/token',
     'audit/audit',
-    'catalogue/(catalogue|payload)',
+    'catalogue/(catalogue|catalogue-change|payload)',
     'cells/relocation',
     'engine/(health|lane|limits|policy)',
     'events/(event|new-event|payload-text)',

@@ -1,8 +1,9 @@
 -- Records a batch inside the caller's transaction: a JSON array of {type, organization_id, workspace_id?, actor,
 -- subject, payload, idempotency_key?}. Rejects other fields: with a misspelled workspace_id, for example, an event would
--- belong to the organization as a whole. Returns one row per element, in order. An element whose key was used in its
--- organization within the last 24 hours, or earlier in the batch, records nothing and returns the first event. The
--- events of a batch share their time, and their IDs ascend in the order of the batch.
+-- belong to the organization as a whole. Also rejects types outside the catalogue, but does not check payloads. Returns
+-- one row per element, in order. An element whose key was used in its organization within the last 24 hours, or earlier
+-- in the batch, records nothing and returns the first event. The events of a batch share their time, and their IDs ascend
+-- in the order of the batch.
 create or replace function posthorn.record_events(events json)
 returns table (ordinal bigint, id text, created_at timestamptz)
 language plpgsql as $$
@@ -41,6 +42,8 @@ begin
            when e.type is null or e.type !~ '^[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*){1,2}$'
              then format('type %L is not of the form domain.action', e.type)
            when e.type like 'webhook.%' then 'webhook.* events are recorded by the service itself'
+           when not exists (select from posthorn.event_types t where t.type = e.type and t.in_use)
+             then format('type %L is not in the catalogue', e.type)
            when e.organization_id is null or e.organization_id !~ '^ORG-[!-~]{1,120}$'
              then format('organization_id %L is not ORG-…', e.organization_id)
            when e.workspace_id !~ '^WS-[!-~]{1,120}$' then format('workspace_id %L is not WS-…', e.workspace_id)
@@ -52,7 +55,11 @@ begin
              then 'subject is not {"type": …, "id": …}'
            when coalesce(json_typeof(e.payload), '') <> 'object' then 'payload is not a JSON object'
          end) as f (fault);
-  if batch.faulty is not null then
+  if batch.faults[batch.faulty] like '% is not in the catalogue' then
+    raise exception 'posthorn: event %: %', batch.faulty - 1, batch.faults[batch.faulty]
+      using errcode = 'invalid_parameter_value',
+            hint = format('The closest type in the catalogue is %s.', posthorn.nearest_type(batch.types[batch.faulty]));
+  elsif batch.faulty is not null then
     raise exception 'posthorn: event %: %', batch.faulty - 1, batch.faults[batch.faulty]
       using errcode = 'invalid_parameter_value';
   end if;

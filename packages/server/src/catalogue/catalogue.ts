@@ -27,13 +27,18 @@ export interface EventType {
   /** JSON Schema of the payload. Fields it does not name are allowed. */
   readonly schema: TSchema;
   readonly sample: Readonly<Record<string, unknown>>;
+  /** Increases when the schema changes. */
+  readonly version?: number;
 }
 
 export interface Catalogue {
   get(type: string): EventType | undefined;
-  /** Returns the built-in types in the order of their file, then the added types. */
+  /** Returns the built-in types in the order of their file, then the others. */
   list(): readonly EventType[];
-  isBuiltin(type: string): boolean;
+  /** Whether the built-in types and the lifecycles are on. */
+  readonly builtin: boolean;
+  /** This catalogue as it is now. A catalogue that changes returns another object after each change. */
+  readonly current: Catalogue;
   /** Returns the first segment of every type, without duplicates. */
   domains(): readonly string[];
   /** Returns the known type with the most similar name, however different it is. */
@@ -48,35 +53,46 @@ interface NearestType {
   readonly isSimilar: boolean;
 }
 
-/** Reports an added type that the catalogue cannot accept. */
+/** Reports a type whose schema cannot be used. */
 export class CatalogueError extends Error {
   override readonly name = 'CatalogueError';
 }
 
 const typeName = /^[a-z][a-z0-9_]{0,63}(\.[a-z][a-z0-9_]{0,63}){1,2}$/;
 
-/**
- * Creates a catalogue of built-in types and those that an installation adds. Throws a `CatalogueError` if the name of an
- * added type is invalid or already taken.
- */
-export function createCatalogue(builtin: readonly EventType[], added: readonly EventType[] = []): Catalogue {
-  const types = new Map(builtin.map((known) => [known.type, known]));
-  for (const further of added) {
-    refuseMisnamed(further.type, types);
-    types.set(further.type, further);
-  }
-  const all = [...types.values()];
+/** Creates a catalogue that does not change. A later type of the same name replaces an earlier one. */
+export function createCatalogue(types: readonly EventType[], builtin = true): Catalogue {
+  const byName = new Map(types.map((known) => [known.type, known]));
+  const all = [...byName.values()];
   const domains = [...new Set(all.map(({ type }) => domainOf(type)))];
-  return {
-    get: (type) => types.get(type),
+  const catalogue: Catalogue = {
+    builtin,
+    get current() {
+      return catalogue;
+    },
+    get: (type) => byName.get(type),
     list: () => all,
-    isBuiltin: (type) => builtin.includes(types.get(type)!),
     domains: () => domains,
-    nearest: (name) => nearestOf(types.keys(), name),
+    nearest: (name) => nearestOf(byName.keys(), name),
     similarDomain: (name) => {
-      const nearest = nearestOf([...types.keys()].map(domainOf), name);
+      const nearest = nearestOf([...byName.keys()].map(domainOf), name);
       return nearest.isSimilar ? nearest.type : undefined;
     },
+  };
+  return catalogue;
+}
+
+/** Returns a function that returns what `make` makes of the catalogue, again after each change. */
+export function madeFrom<T>(catalogue: Catalogue, make: (current: Catalogue) => T): () => T {
+  let from: Catalogue | undefined;
+  let made: T;
+  return () => {
+    const { current } = catalogue;
+    if (from !== current) {
+      made = make(current);
+      from = current;
+    }
+    return made;
   };
 }
 
@@ -85,23 +101,18 @@ export function subjectTypeOf(type: string): string {
   return type.split('.').at(-2)!;
 }
 
-function domainOf(type: string): string {
+export function domainOf(type: string): string {
   return type.slice(0, type.indexOf('.'));
 }
 
-function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): void {
-  if (!typeName.test(type)) {
-    throw new CatalogueError(
-      `event type ${JSON.stringify(type)} is not a valid name: expected two or three segments of a-z, ` +
-        '0-9 and _, separated by dots, each starting with a letter',
+/** Returns what is wrong with the name of a type that the platform defines. */
+export function faultOfName(type: string): string | undefined {
+  if (!typeName.test(type))
+    return (
+      `${JSON.stringify(type)} is not a valid name: expected two or three segments of a-z, 0-9 and _, separated by ` +
+      'dots, each starting with a letter'
     );
-  }
-  if (type.startsWith('webhook.')) {
-    throw new CatalogueError(`event type "${type}" cannot be added: webhook.* is reserved for the service`);
-  }
-  if (taken.has(type)) {
-    throw new CatalogueError(`event type "${type}" cannot be added: the catalogue already has it`);
-  }
+  return type.startsWith('webhook.') ? `"${type}" is reserved for the service` : undefined;
 }
 
 /** The most edits, as a fraction of the longer name's length, between a type and a misspelling of it. */

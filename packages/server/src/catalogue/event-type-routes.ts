@@ -1,23 +1,23 @@
 import Type from 'typebox';
 import { type Route, route } from '../web/route.js';
-import { dataOf, text } from '../web/schemas.js';
-import type { Catalogue } from './catalogue.js';
+import { dataOf, text, whole } from '../web/schemas.js';
+import { type Catalogue, type EventType, madeFrom } from './catalogue.js';
+import { builtinTypes } from './catalogue-file.js';
 
-const EventType = Type.Object(
+export const EventTypeSchema = Type.Object(
   {
     type: text('Event type, as in events and webhooks.'),
     description: text('What the event means.'),
     schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the payload.' }),
     sample: Type.Object({}, { additionalProperties: true, description: 'Example of a payload.' }),
+    version: whole('Version of the schema. It increases when the schema changes.', 1),
   },
   { title: 'EventType' },
 );
 
 export function eventTypeRoutes(catalogue: Catalogue): readonly Route[] {
-  const data = catalogue
-    .list()
-    .map(({ type, description, schema, sample }) => ({ type, description, schema, sample }));
-  const body = JSON.stringify({ data });
+  const body = madeFrom(catalogue, (current) => JSON.stringify({ data: current.list().map(eventTypeBody) }));
+  const examples = [{ data: builtinTypes().slice(0, 1).map(eventTypeBody) }];
   return [
     route({
       method: 'GET',
@@ -28,8 +28,12 @@ export function eventTypeRoutes(catalogue: Catalogue): readonly Route[] {
       description: 'Returns every event type, with the JSON Schema and an example of its payload.',
       scopes: ['events:read'],
       withoutDatabase: true,
-      returns: { 200: dataOf(Type.Array(EventType), { examples: [{ data: data.slice(0, 1) }] }) },
-      handler: (_request, reply) => reply.type('application/json; charset=utf-8').send(body),
+      returns: { 200: dataOf(Type.Array(EventTypeSchema), { examples }) },
+      handler: (_request, reply) => reply.type('application/json; charset=utf-8').send(body()),
     }),
   ];
+}
+
+export function eventTypeBody({ type, description, schema, sample, version = 1 }: EventType) {
+  return { type, description, schema, sample, version };
 }

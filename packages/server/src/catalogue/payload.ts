@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { type Fault, faultsFromAjv } from '../values/fault.js';
-import { type Catalogue, CatalogueError, type EventType } from './catalogue.js';
+import { type Catalogue, CatalogueError, type EventType, madeFrom } from './catalogue.js';
 
 /** Returns every fault in the payload of an event of the given type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
@@ -9,14 +9,33 @@ export type PayloadValidator = (type: string, payload: unknown) => readonly Faul
 /** An OpenAPI extension, with the characters that Ajv allows in a keyword. */
 const extension = /^x-[\w:-]+$/;
 
-/** Validates the schemas of added types. Takes 0.1 s of CPU time on first use, so there is only one instance. */
+/** Validates schemas. Takes 0.1 s of CPU time on first use, so there is only one instance. */
 let schemaCheck: Ajv2020 | undefined;
 
+/** Throws a `CatalogueError` if the schema of a type is not valid. */
+export function checkSchema({ type, schema }: EventType): void {
+  schemaCheck ??= new Ajv2020();
+  try {
+    schemaCheck.validateSchema(schema, true);
+  } catch (error) {
+    throw invalidSchema(type, error as Error);
+  }
+}
+
+function invalidSchema(type: string, { message }: Error): CatalogueError {
+  return new CatalogueError(`the schema of ${type} is not valid: ${message}`);
+}
+
 /**
- * Creates a validator that compiles each schema when it is first needed. The validator throws a `CatalogueError` if the
- * schema of an added type is not valid, so validate the samples of added types at startup.
+ * Creates a validator that compiles each schema when it is first needed. The validator throws a `CatalogueError` if that
+ * fails, so validate the samples of types before they are used.
  */
 export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
+  const validate = madeFrom(catalogue, validatorOf);
+  return (type, payload) => validate()(type, payload);
+}
+
+function validatorOf(catalogue: Catalogue): PayloadValidator {
   const compiled = new Map<string, ValidateFunction>();
   const ajv = new Ajv2020({
     allErrors: true,
@@ -32,7 +51,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   });
   addFormats.default(ajv);
 
-  function validatorOf(known: EventType): ValidateFunction {
+  function compiledOf(known: EventType): ValidateFunction {
     const validate = compiled.get(known.type) ?? compile(known);
     compiled.set(known.type, validate);
     return validate;
@@ -40,14 +59,10 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
 
   function compile({ type, schema }: EventType): ValidateFunction {
     try {
-      if (!catalogue.isBuiltin(type)) {
-        schemaCheck ??= new Ajv2020();
-        schemaCheck.validateSchema(schema, true);
-        acceptExtensions(schema);
-      }
+      acceptExtensions(schema);
       return ajv.compile(schema);
     } catch (error) {
-      throw new CatalogueError(`the schema of ${type} is not valid: ${(error as Error).message}`);
+      throw invalidSchema(type, error as Error);
     }
   }
 
@@ -64,7 +79,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
     if (!known)
       return [{ pointer: '', code: 'unknown_event_type', detail: 'does not belong to a known event type' }];
     if (!isObject(payload)) return faultsFromAjv([notAnObject], payload);
-    const validate = validatorOf(known);
+    const validate = compiledOf(known);
     return validate(payload) ? [] : faultsFromAjv(validate.errors, payload);
   };
 }

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
-import { loadCatalogue } from '../catalogue/catalogue-file.js';
+import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import { loadPortalLogo } from '../console/console.js';
 import { EmbeddedUnavailable } from '../embedded/account.js';
 import { hasDatabase } from '../embedded/cluster.js';
 import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
+import { recordedPayloads } from '../lifecycles/lifecycle-operations.js';
 import { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
@@ -306,7 +307,7 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
 /** Checks the files that `serve` reads. Files in a database URL are read with the settings. */
 async function* files({ catalogueFile, portalLogoFile }: Config): AsyncGenerator<Finding> {
   const checks = [
-    ['catalogue', catalogueFile, loadCatalogue],
+    ['catalogue', catalogueFile, (file: string) => readCatalogueFile(file, recordedPayloads)],
     ['portal logo', portalLogoFile, loadPortalLogo],
   ] as const;
   for (const [check, file, load] of checks) {

@@ -5,7 +5,7 @@ import { scopes, type Token } from '../access/token.js';
 import { auditEntryJson, earliestAuditMs } from '../audit/audit.js';
 import { auditRoutes } from '../audit/audit-routes.js';
 import { type AuditFilter, readNewestAudit } from '../audit/audit-store.js';
-import { loadCatalogue } from '../catalogue/catalogue-file.js';
+import { readCatalogue } from '../catalogue/catalogue-store.js';
 import { eventTypeRoutes } from '../catalogue/event-type-routes.js';
 import { deliveryRoutes } from '../deliveries/delivery-routes.js';
 import { earliestReadableMs } from '../events/event.js';
@@ -96,7 +96,7 @@ async function createReadRoutes(
     } as Partial<Token> as Token;
     done();
   });
-  const catalogue = await loadCatalogue(config.catalogueFile);
+  const { catalogue } = await readCatalogue(database);
   const earliestMs = () => earliestReadableMs(Date.now(), config.eventRetentionMs);
   const eventReads: EventReads = (work) => work(database);
   const tail = tailRoute({

@@ -14,6 +14,24 @@ export interface NewEvent {
   idempotency_key?: string;
 }
 
+declare global {
+  /**
+   * The payloads of the platform's event types, by type. Empty, unless the program imports a file that `posthorn types
+   * generate` has written.
+   */
+  interface PosthornEventTypes {}
+}
+
+/** An event of one of the platform's types, if the program has them; otherwise, any event. */
+export type NewPlatformEvent = keyof PosthornEventTypes extends never
+  ? NewEvent
+  : {
+      [Name in Exclude<keyof PosthornEventTypes, `webhook.${string}`>]: Omit<NewEvent, 'type' | 'payload'> & {
+        type: Name;
+        payload: PosthornEventTypes[Name];
+      };
+    }[Exclude<keyof PosthornEventTypes, `webhook.${string}`>];
+
 /** The types that producers can record. The service records `webhook.*` itself. */
 type ProducedTypeName = Exclude<EventTypeName, `webhook.${string}`>;
 

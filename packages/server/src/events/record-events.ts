@@ -1,10 +1,14 @@
-import { createCatalogue, type EventType } from '../catalogue/catalogue.js';
-import { builtinTypes } from '../catalogue/catalogue-file.js';
+import { readCatalogue, readRevision } from '../catalogue/catalogue-store.js';
 import { createPayloadValidator } from '../catalogue/payload.js';
 import type { Fault } from '../values/fault.js';
-import type { NewEvent } from './event.js';
+import type { NewEvent, NewPlatformEvent } from './event.js';
 import { createEventChecker, type EventChecker } from './new-event.js';
-import { type RecordedEvent, recordEvents as record, type TransactionClient } from './recording-store.js';
+import {
+  queryable,
+  type RecordedEvent,
+  recordEvents as record,
+  type TransactionClient,
+} from './recording-store.js';
 
 /** Reports events that the catalogue refuses. Nothing was recorded, and the caller's transaction is untouched. */
 export class InvalidEvents extends Error {
@@ -17,38 +21,45 @@ export class InvalidEvents extends Error {
   }
 }
 
-export interface RecordEventsOptions {
-  /**
-   * Types beyond the built-in ones, as in the file that `POSTHORN_CATALOGUE` names. Pass the same array in every call,
-   * and do not change it: its schemas are compiled only once.
-   */
-  addedTypes?: readonly EventType[];
-}
-
-/** One for each array of added types, because compiling a schema takes milliseconds. */
-const checkers = new WeakMap<readonly EventType[], EventChecker>();
-const noTypes: readonly EventType[] = [];
-
 /**
  * Records events in the caller's `pg` transaction: they exist only if it commits. Returns the ID and time of each
  * event, in order. Throws `InvalidEvents` if the catalogue refuses one.
  */
 export async function recordEvents(
   client: TransactionClient,
-  events: readonly NewEvent[],
-  options: RecordEventsOptions = {},
+  events: readonly NewPlatformEvent[],
 ): Promise<readonly RecordedEvent[]> {
-  const faults = checkerFor(options.addedTypes ?? noTypes)(events);
+  const check = await checkerFor(client);
+  const faults = check(events);
   if (faults.length > 0) throw new InvalidEvents(faults);
-  return record(client, events);
+  return record(client, events as readonly NewEvent[]);
 }
 
-function checkerFor(addedTypes: readonly EventType[]): EventChecker {
-  let checker = checkers.get(addedTypes);
+/** A node of the service also needs up to this long to see a change of the catalogue. */
+const freshMs = 2_000;
+/** A process rarely records in more than one database. */
+const checkersMax = 4;
+
+const seen = new WeakMap<TransactionClient, { revision: string; atMs: number }>();
+/** By revision, because reading the types and compiling their schemas takes milliseconds. */
+const checkers = new Map<string, EventChecker>();
+
+async function checkerFor(client: TransactionClient): Promise<EventChecker> {
+  const last = seen.get(client);
+  const known = last && performance.now() - last.atMs < freshMs ? checkers.get(last.revision) : undefined;
+  if (known) return known;
+  const database = queryable(client);
+  const atMs = performance.now();
+  let revision = await readRevision(database);
+  let checker = checkers.get(revision);
   if (!checker) {
-    const catalogue = createCatalogue(builtinTypes(), addedTypes);
-    checker = createEventChecker(catalogue, createPayloadValidator(catalogue));
-    checkers.set(addedTypes, checker);
+    const stored = await readCatalogue(database);
+    revision = stored.revision;
+    checker = createEventChecker(stored.catalogue, createPayloadValidator(stored.catalogue));
+    const [oldest] = checkers.keys();
+    if (checkers.size >= checkersMax && oldest !== undefined) checkers.delete(oldest);
+    checkers.set(revision, checker);
   }
+  seen.set(client, { revision, atMs });
   return checker;
 }

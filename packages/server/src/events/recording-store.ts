@@ -225,8 +225,21 @@ export interface TransactionClient {
 }
 
 /**
- * Records events in the transaction of the caller's `pg` client. The database checks their form, but nothing here
- * checks them against the catalogue.
+ * Adapts the caller's client to our storage. Statements have no names, so that they are not prepared on that
+ * connection.
+ */
+export function queryable(client: TransactionClient): Queryable {
+  return {
+    query: async <Row extends object>({ text, values = [] }: { text: string; values?: unknown[] }) => {
+      const { rows } = await client.query(text, values);
+      return { rows: rows as Row[], rowCount: rows.length };
+    },
+  };
+}
+
+/**
+ * Records events in the transaction of the caller's `pg` client. The database checks their form and types, but not
+ * their payloads.
  */
 export async function recordEvents(
   client: TransactionClient,

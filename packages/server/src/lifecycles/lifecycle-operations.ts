@@ -188,6 +188,28 @@ function sampleOf(lifecycle: Lifecycle, name?: string): Sample {
   return { request, response: { data, event } };
 }
 
+/**
+ * Returns payloads that lifecycles record as events of this type: for each transition, one with all fields and one with
+ * only those that are always there.
+ */
+export function recordedPayloads(type: string): readonly object[] {
+  return [false, true].flatMap((isMinimal) =>
+    Object.values(lifecycles).flatMap((lifecycle) => {
+      const creation = created(lifecycle, isMinimal);
+      const changes = transitionsOf(lifecycle).map(({ move, from }) => {
+        if (from === null) return creation;
+        let before = creation.after;
+        for (const name of shortestPathTo(lifecycle, from))
+          before = moved(lifecycle, name, before, isMinimal).after;
+        return moved(lifecycle, move, before, isMinimal);
+      });
+      return changes
+        .filter((change) => resources.eventTypeOf(change) === type)
+        .map((change) => resources.payloadOf(type as EventTypeName, change));
+    }),
+  );
+}
+
 /** Returns the shortest sequence of moves from creation to a status. */
 export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
@@ -201,13 +223,13 @@ export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly s
   return way;
 }
 
-function created(lifecycle: Lifecycle): resources.Change {
-  const request = exampleOf(schemas.creationSchema(lifecycle));
+function created(lifecycle: Lifecycle, isMinimal = false): resources.Change {
+  const request = exampleOf(schemas.creationSchema(lifecycle), isMinimal);
   const after: resources.StoredResource = {
     organization_id: String(request.organization_id),
     id: sampleId(lifecycle),
     kind: lifecycle.kind,
-    workspace_id: request.workspace_id as string | null,
+    workspace_id: (request.workspace_id ?? null) as string | null,
     status: lifecycle.creation.to,
     attributes: resources.attributesOf(lifecycle, request),
     status_since_ms: createdMs,
@@ -217,9 +239,14 @@ function created(lifecycle: Lifecycle): resources.Change {
   return { lifecycle, request, after };
 }
 
-function moved(lifecycle: Lifecycle, name: string, before: resources.StoredResource): resources.Change {
+function moved(
+  lifecycle: Lifecycle,
+  name: string,
+  before: resources.StoredResource,
+  isMinimal = false,
+): resources.Change {
   const move = lifecycle.moves[name]!;
-  const request = exampleOf(schemas.moveSchema(lifecycle, move));
+  const request = exampleOf(schemas.moveSchema(lifecycle, move), isMinimal);
   const counter = resources.counterOf(lifecycle, move);
   const status = move.transitions[before.status]!;
   const updated_ms = before.updated_ms + hourMs;
@@ -233,9 +260,11 @@ function moved(lifecycle: Lifecycle, name: string, before: resources.StoredResou
   return { lifecycle, move, request, before, after };
 }
 
-/** Returns a request with every field that has an example. */
-function exampleOf({ properties }: TObject): resources.LifecycleRequest {
+/** Returns a request with every field that has an example, or only with the required fields. */
+function exampleOf(schema: TObject, isMinimal = false): resources.LifecycleRequest {
+  const { properties, required = [] }: { properties: object; required?: readonly string[] } = schema;
   const fields = Object.entries(properties)
+    .filter(([name]) => !isMinimal || required.includes(name))
     .map(([name, field]) => [name, (field as { examples?: readonly unknown[] }).examples?.[0]] as const)
     .filter(([, example]) => example !== undefined);
   return Object.fromEntries(fields) as resources.LifecycleRequest;

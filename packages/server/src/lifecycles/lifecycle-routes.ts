@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Catalogue } from '../catalogue/catalogue.js';
 import { refuseElsewhere } from '../cells/relocation-store.js';
 import { eventJson } from '../events/event.js';
 import { Problem } from '../values/problem.js';
@@ -9,11 +10,14 @@ import * as moves from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import { readResource } from './resource-store.js';
 
-/** Returns the routes that create, move and read resources, for each type of resource in `lifecycles`. */
-export function lifecycleRoutes(options: moves.MoverOptions): readonly Route[] {
+/**
+ * Returns the routes that create, move and read resources, for each type of resource in `lifecycles`. They exist only
+ * while the built-in types are in the catalogue.
+ */
+export function lifecycleRoutes(options: moves.MoverOptions, catalogue: Catalogue): readonly Route[] {
   const mover = new moves.Mover(options);
   const { database } = options;
-  return Object.entries(lifecycles).flatMap(([path, lifecycle]) => [
+  const routes = Object.entries(lifecycles).flatMap(([path, lifecycle]) => [
     route({
       method: 'POST',
       path: `/platform/${path}`,
@@ -62,6 +66,7 @@ export function lifecycleRoutes(options: moves.MoverOptions): readonly Route[] {
       }),
     ),
   ]);
+  return routes.map((each) => ({ ...each, isOff: () => !catalogue.builtin }));
 }
 
 const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id;

@@ -1,8 +1,7 @@
 import type { Resources } from '../../types/resources.js';
 import type { EventOf, EventTypeName } from '../catalogue/catalogue.js';
 import { eventJson } from '../events/event.js';
-import type { TransactionClient } from '../events/recording-store.js';
-import type { Queryable } from '../postgres/database.js';
+import { queryable, type TransactionClient } from '../events/recording-store.js';
 import type { Fault } from '../values/fault.js';
 import { type Lifecycle, lifecycles, type Move, type ResourceName } from './lifecycles.js';
 import { type CompletedMove, type CreationRequest, create, makeMove } from './moves.js';
@@ -148,18 +147,5 @@ function resultOf(
   return {
     data: resourceBody(lifecycle, resource),
     event: recorded && JSON.parse(eventJson(recorded.event)),
-  };
-}
-
-/**
- * Adapts the caller's client to our storage. Statements have no names, so that they are not prepared on that
- * connection.
- */
-function queryable(client: TransactionClient): Queryable {
-  return {
-    query: async <Row extends object>({ text, values = [] }: { text: string; values?: unknown[] }) => {
-      const { rows } = await client.query(text, values);
-      return { rows: rows as Row[], rowCount: rows.length };
-    },
   };
 }

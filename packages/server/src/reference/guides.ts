@@ -23,8 +23,8 @@ export function publicGuides(limits: RateLimits, rules: DeliveryRules): readonly
 }
 
 /** Returns the guides of the platform listener. */
-export function platformGuides(): readonly Tag[] {
-  return [guide('Record events'), guide('Change resources')];
+export function platformGuides(hasLifecycles: boolean): readonly Tag[] {
+  return [guide('Record events'), ...(hasLifecycles ? [guide('Change resources')] : [])];
 }
 
 /** Returns the guide to a listener's errors: their format, and the codes it can return. */

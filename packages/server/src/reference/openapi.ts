@@ -1,12 +1,14 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';
+import { type Catalogue, madeFrom } from '../catalogue/catalogue.js';
 import { type ProblemCode, problems } from '../values/problem.js';
 import type { Route, Tag } from '../web/route.js';
 import { ProblemSchema } from '../web/schemas.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
 import { Components, plainSchema, type Schema, schemaExample } from './components.js';
 import { errorsGuide } from './guides.js';
+import { withOwnSamples, withOwnTypes } from './own-types.js';
 
 export interface DocumentInfo {
   title: string;
@@ -20,18 +22,28 @@ export interface DocumentInfo {
   tagGroups: readonly { name: string; tags: readonly Tag[] }[];
   /** The address of the API. If not set, it is the address that the document comes from. */
   serverUrl?: string | undefined;
-  /** Returns the requests that receivers get, and the schemas of their bodies. Called when the document is first read. */
-  webhooks?: () => { requests: Record<string, unknown>; schemas: Record<string, Schema> };
+  /** The requests that receivers get, and the schemas of their bodies. */
+  webhooks?: { requests: Record<string, unknown>; schemas: Record<string, Schema> };
 }
 
-/** Serves the OpenAPI document of the routes at `/openapi.json`. It is made when it is first read. */
-export function serveApiDocument(app: FastifyInstance, info: DocumentInfo, routes: readonly Route[]): void {
-  let text: StaticContent | undefined;
-  app.get('/openapi.json', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
-    const make = () => JSON.stringify(apiDocument(info, routes), null, 2);
-    text ??= StaticContent.of('application/json; charset=utf-8', make());
-    return text.send(request, reply);
+/** Serves the OpenAPI document of the routes at `/openapi.json`. It is made when it is first read after a change. */
+export function serveApiDocument(
+  app: FastifyInstance,
+  catalogue: Catalogue,
+  info: (current: Catalogue) => DocumentInfo,
+  routes: readonly Route[],
+): void {
+  const content = madeFrom(catalogue, (current) => {
+    const document = apiDocument(
+      info(current),
+      routes.filter(({ isOff }) => !isOff?.()),
+    );
+    const text = JSON.stringify(withOwnSamples(document, current), null, 2);
+    return StaticContent.of('application/json; charset=utf-8', withOwnTypes(text, current));
   });
+  app.get('/openapi.json', { config: { open: true }, ...encodedRoute }, async (request, reply) =>
+    content().send(request, reply),
+  );
 }
 
 /** Returns the OpenAPI 3.1 document of the routes. */
@@ -46,7 +58,7 @@ function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = operationOf(route);
   }
-  const webhooks = info.webhooks?.();
+  const { webhooks } = info;
   Object.assign(components.schemas, webhooks?.schemas);
   const guides = { name: 'Guides', tags: [...info.guides, errorsGuide(usedCodes)] };
   const groups = [guides, ...info.tagGroups];

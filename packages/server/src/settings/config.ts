@@ -181,8 +181,9 @@ export const settings = {
   }),
   catalogueFile: setting({
     env: 'POSTHORN_CATALOGUE',
-    accepts: 'a readable JSON file: an array of {type, description, schema, sample}',
-    description: 'JSON file with your own event types: an array of `{type, description, schema, sample}`.',
+    accepts: 'a readable JSON file: {builtin, types}, or an array of {type, description, schema, sample}',
+    description:
+      'JSON file with [your own event types](docs/record-events.md#add-event-types): `{"builtin": false, "types": […]}`, or an array of types to add. Each type is `{type, description, schema, sample}`.',
     parse: values.path,
   }),
   eventRetentionMs: setting({

@@ -18,6 +18,7 @@ export const problems = {
   webhook_changed: { status: 409, title: 'Webhook changed by another request' },
   too_many_replays: { status: 409, title: 'Too many replays' },
   move_not_allowed: { status: 409, title: 'Move not allowed' },
+  catalogue_from_file: { status: 409, title: 'Catalogue comes from a file' },
   wrong_cell: { status: 421, title: 'Organization is in another cell' },
   idempotency_key_reused: { status: 422, title: 'Idempotency key reused' },
   body_too_large: { status: 413, title: 'Body too large' },

@@ -11,16 +11,17 @@ export function knownRoutes(
 ): {
   missing: (method: string, url: string) => Problem;
 } {
-  const methodsByPath = new Map<string, { pattern: RegExp; methods: Set<string> }>();
-  app.addHook('onRoute', ({ url, method }) => {
-    const known = methodsByPath.get(url) ?? { pattern: patternOf(url), methods: new Set() };
+  const methodsByPath = new Map<string, { pattern: RegExp; methods: Set<string>; isOff: () => boolean }>();
+  app.addHook('onRoute', ({ url, method, config }) => {
+    const isOff = config?.isOff ?? (() => false);
+    const known = methodsByPath.get(url) ?? { pattern: patternOf(url), methods: new Set(), isOff };
     for (const name of [method].flat()) known.methods.add(name.toUpperCase());
     methodsByPath.set(url, known);
   });
 
   /** Returns the known paths below the resource if only the last segment of the path is wrong. */
   function knownBelow(path: string): string {
-    const known = [...methodsByPath.keys()];
+    const known = [...methodsByPath].filter(([, { isOff }]) => !isOff()).map(([url]) => url);
     const before = path.slice(0, path.lastIndexOf('/'));
     const resource = known.find((url) => /\/:[^/]+$/.test(url) && patternOf(url).test(before));
     if (resource === undefined) return '';
@@ -36,8 +37,8 @@ export function knownRoutes(
     missing(method: string, url: string): Problem {
       const path = pathOf(url);
       const allowed = new Set<string>();
-      for (const { pattern, methods } of methodsByPath.values()) {
-        if (pattern.test(path)) for (const name of methods) allowed.add(name);
+      for (const { pattern, methods, isOff } of methodsByPath.values()) {
+        if (pattern.test(path) && !isOff()) for (const name of methods) allowed.add(name);
       }
       const place = elsewhere(method, path);
       const hint = place === undefined ? '' : ` ${place}`;

@@ -26,6 +26,8 @@ declare module 'fastify' {
     open?: boolean;
     /** Whether the route responds even before the database has been checked. Open routes do, too. */
     early?: boolean;
+    /** Returns whether the route does not exist at the moment. */
+    isOff?: () => boolean;
     /** Whether a missing body counts as `{}`. */
     bodyIsOptional?: boolean;
   }
@@ -118,7 +120,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       throw new Problem('malformed_request', 'The request has more than one Host header.');
     drain.refuseWhileStopping();
     drain.closeIfWithdrawn(reply);
-    if (request.is404 || hasEmptyId(request)) throw routes.missing(request.method, request.url);
+    if (request.is404 || hasEmptyId(request) || request.routeOptions.config.isOff?.())
+      throw routes.missing(request.method, request.url);
     if (options.hasStarted?.() === false) refuseUnlessEarly(request);
   });
   app.addHook('onResponse', (request, reply, done) => {

@@ -44,7 +44,14 @@ export interface Arrived {
 
 type Columns = Pick<
   FastifyContextConfig,
-  'scopes' | 'open' | 'early' | 'idempotent' | 'withoutDatabase' | 'bodyIsOptional' | 'bodyIsChecked'
+  | 'scopes'
+  | 'open'
+  | 'early'
+  | 'isOff'
+  | 'idempotent'
+  | 'withoutDatabase'
+  | 'bodyIsOptional'
+  | 'bodyIsChecked'
 > &
   Pick<RouteOptions, 'compress' | 'preParsing'>;
 
@@ -58,7 +65,7 @@ export interface Route<
   Body extends TSchema = TSchema,
   Input = unknown,
 > extends Columns {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Names of parameters are in braces. */
   path: string;
   operationId: string;

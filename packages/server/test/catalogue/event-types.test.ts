@@ -37,13 +37,14 @@ describe('GET /v1/event-types', () => {
     data = body.data;
   });
 
-  it('returns {type, description, schema, sample} for each type', () => {
+  it('returns {type, description, schema, sample, version} for each type', () => {
     for (const one of data) {
       expect(one).toEqual({
         type: expect.stringMatching(/^[a-z_]+(\.[a-z_]+){1,2}$/),
         description: expect.stringMatching(/\S/),
         schema: expect.objectContaining({ type: 'object' }),
         sample: expect.any(Object),
+        version: 1,
       });
     }
   });

@@ -28,6 +28,8 @@ beforeAll(async () => {
   app = await createPlatformApi({
     ...{ guesses: new GuessLimit(false, Date.now), trustedProxies: [], tracer: undefined },
     ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },
+    catalogue,
+    refreshCatalogue: async () => undefined,
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     lifecycles: parts,
     portal: { database, cell: undefined, now: Date.now, consoleLink: () => '' },

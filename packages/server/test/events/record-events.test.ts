@@ -1,9 +1,11 @@
 import pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
-import { type AddedEventType, InvalidEvents, type NewEvent, recordEvents } from '../../src/index.js';
+import { changeCatalogue } from '../../src/catalogue/catalogue-store.js';
+import { InvalidEvents, type NewEvent, recordEvents } from '../../src/index.js';
 import { freshDatabase } from '../support/database.js';
+import { eventually } from '../support/tenant.js';
 
-const { url } = await freshDatabase();
+const { url, database } = await freshDatabase();
 const client = new pg.Client({ connectionString: url });
 await client.connect();
 afterAll(() => client.end());
@@ -24,27 +26,25 @@ test('recordEvents refuses what the catalogue refuses, with the location of each
   expect(await count()).toBe(0);
 });
 
-test('recordEvents accepts added types that are passed to it', async () => {
-  const addedTypes = [
-    { type: 'order.shipped', description: 'Shipped.', schema: { type: 'object' }, sample: {} },
-  ];
+test('recordEvents knows a type of the platform 2 seconds after the catalogue has it', async () => {
   const shipped = { ...event, type: 'order.shipped', payload: {} };
   await expect(recordEvents(client, [shipped])).rejects.toThrow('/0/type');
-  expect(await recordEvents(client, [shipped], { addedTypes })).toHaveLength(1);
+  const type = { type: 'order.shipped', description: 'Shipped.', schema: { type: 'object' }, sample: {} };
+  await changeCatalogue(database, { builtin: true, types: [type] }, {});
+  const recorded = await eventually(
+    () => recordEvents(client, [shipped]).catch(() => undefined),
+    (events) => events !== undefined,
+  );
+  expect(recorded).toHaveLength(1);
 });
 
-test('recordEvents reads an array of added types only once, however often it is passed', async () => {
-  let reads = 0;
-  const schema = () => {
-    reads += 1;
-    return { type: 'object' };
-  };
-  const packed = { type: 'order.packed', description: 'Packed.', sample: {} };
-  const addedTypes = [Object.defineProperty(packed, 'schema', { get: schema }) as AddedEventType];
-  for (let call = 0; call < 3; call += 1) {
-    await recordEvents(client, [{ ...event, type: 'order.packed', payload: {} }], { addedTypes });
-  }
-  expect(reads).toBe(1);
+test('the SQL function refuses a type outside the catalogue with the closest one as the hint', async () => {
+  const misspelled = JSON.stringify([event, { ...event, type: 'invoice.payd' }]);
+  await expect(client.query('select * from posthorn.record_events($1)', [misspelled])).rejects.toMatchObject({
+    message: "posthorn: event 1: type 'invoice.payd' is not in the catalogue",
+    hint: 'The closest type in the catalogue is invoice.paid.',
+    code: '22023',
+  });
 });
 
 test.each([

@@ -125,7 +125,7 @@ describe('types added by POSTHORN_CATALOGUE', () => {
   it('are listed by GET /v1/event-types after the others', async () => {
     const token = await makeToken(service.database);
     const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token });
-    expect(body.data.at(-1)).toEqual(further);
+    expect(body.data.at(-1)).toEqual({ ...further, version: 1 });
   });
 
   it('are suggested for a misspelling', async () => {
@@ -149,7 +149,11 @@ describe('types added by POSTHORN_CATALOGUE', () => {
     ['a file that is no array', '{}', /not an array/],
     ['an entry without a sample', JSON.stringify([{ ...further, sample: undefined }]), /entry 0/],
     ['a name that is none', JSON.stringify([{ ...further, type: 'Parcel' }]), /Parcel/],
-    ['a type of the catalogue', JSON.stringify([{ ...further, type: 'invoice.paid' }]), /already/],
+    [
+      'a built-in type that refuses what its lifecycle records',
+      JSON.stringify([{ ...further, type: 'invoice.paid' }]),
+      /invoice\.paid.*refuses what its lifecycle records: \/weight_g/,
+    ],
     ["the service's own domain", JSON.stringify([{ ...further, type: 'webhook.sent' }]), /webhook/],
     ['the same type twice', JSON.stringify([further, further]), /already/],
     [
