@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openEmbedded } from '../../server/src/embedded/embedded.js';
+import { openEmbedded } from '../../embedded/src/embedded.js';
 import { Database } from '../../server/src/postgres/database.js';
 import { command } from '../../server/test/support/command.js';
 import { preparedDirectory } from '../../server/test/support/data-directory.js';

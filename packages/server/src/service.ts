@@ -1,3 +1,4 @@
+import { openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
 import { AuditWatch } from './audit/audit-watch.js';
 import { readCatalogueFile } from './catalogue/catalogue-file.js';
@@ -5,7 +6,6 @@ import { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { writeCell } from './cells/relocation-store.js';
 import { consoleLinks, loadPortalLogo } from './console/console.js';
 import { openDelivery } from './delivering.js';
-import { openEmbedded } from './embedded/embedded.js';
 import type { EventReads } from './events/event-store.js';
 import { recordedPayloads } from './lifecycles/lifecycle-operations.js';
 import { Listeners, type ListenerUrls } from './listeners.js';

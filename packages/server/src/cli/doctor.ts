@@ -1,11 +1,9 @@
 import { resolve } from 'node:path';
+import { type EmbeddedDatabase, EmbeddedUnavailable, hasDatabase, openEmbedded } from '@posthorn/embedded';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import { loadPortalLogo } from '../console/console.js';
-import { EmbeddedUnavailable } from '../embedded/account.js';
-import { hasDatabase } from '../embedded/cluster.js';
-import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
 import { recordedPayloads } from '../lifecycles/lifecycle-operations.js';
 import { Database } from '../postgres/database.js';
 import {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { openEmbedded } from '@posthorn/embedded';
 import { json } from 'posthorn';
-import { openEmbedded } from '../embedded/embedded.js';
 import { Database } from '../postgres/database.js';
 import { type BlockingSession, migrate } from '../postgres/migrate.js';
 import type { OperatorCommand } from './operator.js';

@@ -1,3 +1,4 @@
+import { EmbeddedUnavailable } from '@posthorn/embedded';
 import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
 import * as errors from '../postgres/database-errors.js';
 import { type Config, readConfig, type SettingName, settings } from '../settings/config.js';
@@ -69,7 +70,8 @@ function plainText(markdown: string): string {
 
 /** Returns a one-line failure for an error that a user can act on, and any other error unchanged. */
 export function failureOf(error: unknown): unknown {
-  if (error instanceof OperatorError) return new CommandFailure(error.message);
+  if (error instanceof OperatorError || error instanceof EmbeddedUnavailable)
+    return new CommandFailure(error.message);
   if (errors.isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
   if (!errors.isRefusedWrite(error) && (errors.isUnreachable(error) || errors.isConnectFailure(error))) {
     const advice =

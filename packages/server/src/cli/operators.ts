@@ -1,12 +1,11 @@
 import type { Command } from 'posthorn';
 import { auditVerify } from './audit.js';
-import { demo } from './demo.js';
 import { doctor } from './doctor.js';
 import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
 import { organizationForget, organizationMove } from './organization.js';
 import { readCommands } from './reads.js';
-import { serve } from './serve.js';
+import { demo, serve } from './serve.js';
 import { status } from './status.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 

@@ -1,8 +1,8 @@
+import { type EmbeddedDatabase, openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
 import { CommandFailure } from 'posthorn';
 import { retireNodes } from '../cells/node-store.js';
 import { consoleLinks } from '../console/console.js';
-import { type EmbeddedDatabase, openEmbedded } from '../embedded/embedded.js';
 import { Database, type DatabaseTarget } from '../postgres/database.js';
 import { readDatabaseFacts } from '../postgres/database-checks.js';
 import { migrate } from '../postgres/migrate.js';

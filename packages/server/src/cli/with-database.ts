@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
+import { hasDatabase, openEmbedded } from '@posthorn/embedded';
 import { CommandFailure } from 'posthorn';
-import { hasDatabase } from '../embedded/cluster.js';
-import { openEmbedded } from '../embedded/embedded.js';
 import { Database } from '../postgres/database.js';
 import { isMigrated, migrate } from '../postgres/migrate.js';
 import type { Config } from '../settings/config.js';

@@ -100,7 +100,7 @@ function digestOfProgram(): string {
   const digest = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
   digest.update(process.version);
   for (const file of [fileURLToPath(import.meta.url), loader]) digest.update(readFileSync(file));
-  for (const name of ['receiver', 'client', 'demo', 'cli', 'server']) {
+  for (const name of ['receiver', 'client', 'demo', 'embedded', 'cli', 'server']) {
     const built = join(root, 'packages', name, 'dist');
     const files = readdirSync(built, { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.js'),

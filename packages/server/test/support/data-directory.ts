@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
-import { stopServer } from '../../src/embedded/cluster.js';
+import { stopServer } from '../../../embedded/src/cluster.js';
 import { afterFile } from './cleanup.js';
 import { copyDirectory } from './postgres.js';
 

@@ -103,7 +103,7 @@ function makeVersion(directory: string): void {
   writeFileSync(join(server, 'bin/posthorn.js'), `#!/usr/bin/env node\n${start}`, { mode: 0o755 });
   for (const part of ['schema', 'assets', 'catalogue.json', 'lifecycles.json', 'package.json'])
     cpSync(join(root, 'packages/server', part), join(server, part), { recursive: true });
-  for (const name of ['cli', 'client', 'console', 'demo', 'receiver'])
+  for (const name of ['cli', 'client', 'console', 'demo', 'embedded', 'receiver'])
     symlinkSync(join(root, 'packages', name), join(directory, 'packages', name));
   const programs = join(directory, 'node_modules/.bin');
   mkdirSync(programs, { recursive: true });

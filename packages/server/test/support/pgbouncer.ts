@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { unprivilegedAccount } from '../../src/embedded/account.js';
+import { unprivilegedAccount } from '../../../embedded/src/account.js';
 import { afterFile } from './cleanup.js';
 import { freePort } from './snippets.js';
 

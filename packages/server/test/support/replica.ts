@@ -3,9 +3,9 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { findBinaries } from '../../src/embedded/binaries.js';
-import { type Cluster, openCluster, stopServer } from '../../src/embedded/cluster.js';
-import { findPostmaster } from '../../src/embedded/postmaster.js';
+import { findBinaries } from '../../../embedded/src/binaries.js';
+import { type Cluster, openCluster, stopServer } from '../../../embedded/src/cluster.js';
+import { findPostmaster } from '../../../embedded/src/postmaster.js';
 import { preparedDirectory } from './data-directory.js';
 import { copyDirectory } from './postgres.js';
 

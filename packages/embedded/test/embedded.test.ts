@@ -6,11 +6,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { directoryForAccount, unprivilegedAccount } from '../../src/embedded/account.js';
-import { findBinaries } from '../../src/embedded/binaries.js';
-import { type EmbeddedDatabase, openEmbedded } from '../../src/embedded/embedded.js';
-import { sendRequest } from '../support/client.js';
-import { command } from '../support/command.js';
+import { sendRequest } from '../../server/test/support/client.js';
+import { command } from '../../server/test/support/command.js';
 import {
   copyOf,
   dataDirectory,
@@ -18,9 +15,12 @@ import {
   pgdataOf,
   preparedDirectory,
   serverPid,
-} from '../support/data-directory.js';
-import { type Ended, posthorn, program, serve } from '../support/process.js';
-import { eventually } from '../support/tenant.js';
+} from '../../server/test/support/data-directory.js';
+import { type Ended, posthorn, program, serve } from '../../server/test/support/process.js';
+import { eventually } from '../../server/test/support/tenant.js';
+import { directoryForAccount, unprivilegedAccount } from '../src/account.js';
+import { findBinaries } from '../src/binaries.js';
+import { type EmbeddedDatabase, openEmbedded } from '../src/embedded.js';
 
 const isRoot = process.getuid?.() === 0;
 

@@ -3,10 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { OperatorError } from '../values/operator-error.js';
 
-/** Explains why there is no embedded database and what to do instead. */
-export class EmbeddedUnavailable extends OperatorError {
+/** Explains why the embedded database cannot be used and what to do instead. */
+export class EmbeddedUnavailable extends Error {
   override name = 'EmbeddedUnavailable';
 }
 
@@ -39,7 +38,7 @@ export async function unprivilegedAccount(pgdata: string): Promise<Account | und
  * Returns whether an account can enter a directory. Asks the kernel instead of reading file modes, because access
  * control lists count too.
  */
-export function canReach(account: Account, directory: string): boolean {
+function canReach(account: Account, directory: string): boolean {
   return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', directory], { ...account, cwd: '/' }).status === 0;
 }
 

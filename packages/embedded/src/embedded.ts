@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { OperatorError } from '../values/operator-error.js';
+import { EmbeddedUnavailable } from './account.js';
 import {
   type Cluster,
   type Connection,
@@ -36,7 +36,7 @@ export async function openEmbedded(
   let session = await enter(cluster);
   if (purpose === 'serve' && !(await takeServing(session.client))) {
     await leave(cluster, session);
-    throw new OperatorError(
+    throw new EmbeddedUnavailable(
       `Another posthorn serve or demo is using the data directory ${dataDir}. Stop it first. To run both, ` +
         'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any free port).',
     );

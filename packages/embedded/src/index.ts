@@ -1,0 +1,3 @@
+export { EmbeddedUnavailable } from './account.js';
+export { hasDatabase } from './cluster.js';
+export { type EmbeddedDatabase, openEmbedded } from './embedded.js';
