@@ -60,7 +60,7 @@ export interface Room {
 export const noRoom: Room = { node: null, webhooks: new Map(), each: 0, total: 0 };
 
 /** Returns the room as the last arguments of `posthorn.record`. */
-export function roomValues({ node, webhooks, each, total }: Room): unknown[] {
+function roomValues({ node, webhooks, each, total }: Room): unknown[] {
   if (webhooks.size === 0) return [node, null, null, each, total];
   return [node, [...webhooks.keys()], [...webhooks.values()], each, total];
 }
