@@ -110,61 +110,115 @@ async function record(service: TestService, organization: string): Promise<void>
   }
 }
 
-const types = {
-  'agent.run.completed': 31_770,
-  'task.status_changed': 12_908,
-  'agent.run.started': 9_402,
-  'invoice.paid': 2_311,
-  'task.created': 1_980,
-  'invoice.finalized': 1_204,
-  'incident.opened': 96,
-};
+const waits = "'{0,5,65,305,1025}'::int[]";
 
-/** Writes a day of counts, which no clock can bring about in a test. */
+/**
+ * Writes a day of events and their deliveries, which no clock can bring about in a test, and counts them as the service
+ * would: figures and lists have one source. A webhook fails from some hours ago on; the others succeed.
+ */
 async function pastOf(
   service: TestService,
   organization: string,
   webhooks: Record<string, string>,
 ): Promise<void> {
-  const shares: [scope: string, share: number, failsFrom: number][] = [
-    ['', 1, 19],
-    [webhooks.billing ?? '', 0.1, 99],
-    [webhooks.warehouse ?? '', 0.2, 99],
-    [webhooks['data-lake'] ?? '', 0.6, 99],
-    [webhooks['orders-eu'] ?? '', 0.08, 19],
-    [webhooks['legacy-erp'] ?? '', 0.02, 16],
+  const receivers: [name: string, types: string, failsMin: number, status: number, response: string][] = [
+    ['billing', '^invoice', 0, 200, '{"ok":true}'],
+    ['warehouse', '^(task|execution)', 0, 202, '{"queued":true}'],
+    ['data-lake', '.', 0, 200, ''],
+    ['orders-eu', '^(invoice.paid|incident.opened)$', 320, 401, '{"error":"invalid signature"}'],
+    ['legacy-erp', '^(user|integration)', 1_260, 308, ''],
   ];
-  await service.database.query({
-    text: `
+  const run = (text: string, values: unknown[] = []) => service.database.query({ text, values });
+  await run(`
   select posthorn.ensure_partition(parent, d::date)
-    from unnest(array['delivery_counts', 'event_counts']) parent, generate_series(now() - interval '2 days', now(), '1 day') d`,
-  });
-  for (const [scope, share, failsFrom] of shares) {
-    await service.database.query({
-      text: `
+    from unnest(array['events', 'deliveries', 'delivery_counts', 'event_counts']) parent,
+         generate_series(now() - interval '2 days', now(), '1 day') d`);
+  await run(
+    `
+  insert into posthorn.events
+  select $1, at, 'EVT-01M7' || lpad(i::text, 22, '0'), type, null, 'user', 'USR-ada', split_part(type, '.', 1), 'S-' || i, '{}', 2
+    from generate_series(2, 719) i
+   cross join lateral (select date_trunc('second', now()) - i * interval '2 minutes' as at) t
+   cross join lateral (select (array['agent.run.completed', 'task.status_changed', 'invoice.paid', 'agent.run.started',
+     'task.created', 'agent.run.completed', 'invoice.finalized', 'user.invited', 'incident.opened'])[1 + (i * i / 3) % 9] as type) y
+   -- Fewer at night.
+   where (i * 7) % 11 < 4 + 6 * (1 + sin(i / 110.0))`,
+    [organization],
+  );
+  for (const [name, types, failsMin, status, response] of receivers) {
+    await run(
+      `
+  insert into posthorn.deliveries
+  select $1, $2, e.created_at, 'WDLV-01M7' || lpad((h * 1000 + right(e.id, 6)::int)::text, 22, '0'), e.id, e.type, e.created_at,
+         case when not fails then 'success' when made = 5 then 'failed' else 'pending' end, made,
+         e.created_at + (coalesce((w)[made + 1], 0) || ' min')::interval, null, e.created_at + ((w)[made] || ' min')::interval,
+         case when fails then $5::int else case when $5::int < 300 then $5 else 200 end end, null, 20 + right(e.id, 4)::int * 7 % 60, $6,
+         case when fails then evidence end,
+         case when made > 1 then (select jsonb_agg(jsonb_build_object('attempt', n, 'attempted_at', e.created_at + ((w)[n] || ' min')::interval,
+              'http_status', $5, 'error', null, 'duration_ms', 30 + n, 'response', $6::text, 'evidence', evidence)) from generate_series(1, made - 1) n) end, 2
+    from posthorn.events e
+   cross join (select ${waits} as w, abs(hashtext($2)) % 1000 as h,
+                 jsonb_build_object('url', 'https://' || $7 || '.acme.test/hooks', 'headers', jsonb_build_object('server', 'nginx')) as evidence) k
+   cross join lateral (select extract(epoch from now() - e.created_at) / 60 as age) a
+   cross join lateral (select age < $4::int as fails) f
+   cross join lateral (select case when fails then (select count(*)::int from unnest(w) one where one <= age) else 1 end as made) m
+   where e.organization_id = $1 and e.id like 'EVT-01M700%' and e.type ~ $3`,
+      [organization, webhooks[name], types, failsMin, status, response, name],
+    );
+  }
+  await run(
+    `
   insert into posthorn.delivery_counts
-  select $1, $2, 60, date_trunc('hour', now()) - (23 - h) * interval '1 hour', 999,
-         busy * case when h >= $4::int then 0.6 else 1 end,
-         busy * case when h >= $4::int then 0.32 else 0.004 end,
-         case when h >= $4::int and h % 2 = 0 then busy * 0.03 else 0 end,
-         latencies.all
-    from generate_series(0, 22) h
-   cross join lateral (select ((1500 + 1100 * sin(h / 3.6)) * $3::float + 3)::int as busy) b
-   cross join lateral (select array_agg(case when n = 14 then 800 when n = 17 then 300 when n = 20 then 20 else 0 end) as all
-                         from generate_series(1, 31) n) latencies
-      on conflict do nothing`,
-      values: [organization, scope, share, failsFrom],
-    });
-  }
-  for (const [type, count] of Object.entries(types)) {
-    await service.database.query({
-      text: `
+  select $1, scope, step, at, 999, count(*) filter (where good), count(*) filter (where not good), count(*) filter (where last), array_agg(1)
+    from (select d.webhook_id, d.status = 'success' as good, d.status = 'failed' and n = d.attempts as last, d.duration_ms,
+                 d.created_at + ((${waits})[n] || ' min')::interval as made_at
+            from posthorn.deliveries d cross join lateral generate_series(1, d.attempts) n
+           where d.organization_id = $1 and d.id like 'WDLV-01M700%') a
+   cross join lateral (values ('', 60), (webhook_id, 60), ('', 1), (webhook_id, 1)) v (scope, step)
+   cross join lateral (select case step when 1 then date_trunc('minute', made_at) else date_trunc('hour', made_at) end as at) t
+   group by scope, step, at`,
+    [organization],
+  );
+  // Half of the successes took some 40 ms, and a few took longest in the middle of the day.
+  await run(
+    `
+  update posthorn.delivery_counts
+     set latencies = (select array_agg(case when n = 14 then delivered / 2 + 1 when n = 17 then delivered / 2
+                                            when n = 19 + extract(hour from at)::int % 5 then delivered / 9 + 1 else 0 end)
+                        from generate_series(1, 31) n)
+   where organization_id = $1 and part = 999`,
+    [organization],
+  );
+  await run(
+    `
   insert into posthorn.event_counts
-  select $1, '', 60, date_trunc('hour', now()) - (23 - h) * interval '1 hour', $2,
-         ($3::float / 23 * (1 + 0.7 * sin(h / 3.6)))::int
-    from generate_series(0, 22) h
+  select $1, '', step, case step when 1 then date_trunc('minute', created_at) else date_trunc('hour', created_at) end as at, type, count(*)
+    from posthorn.events cross join (values (1), (60)) v (step)
+   where organization_id = $1 and id like 'EVT-01M700%'
+   group by step, at, type
       on conflict do nothing`,
-      values: [organization, type, count],
+    [organization],
+  );
+}
+
+/** What is hard to lay out: many webhooks with long names, a payload of 200 KB, and text from right to left. */
+export async function createHardCompany(tenant: Tenant): Promise<{ event: string }> {
+  const receiver = await startReceiver({ onDelivery: json(500, { error: 'שגיאה: הדיסק מלא' }) });
+  const names = [
+    'Order intake for the European warehouses (Rotterdam, Ghent)',
+    'הזמנות ומשלוחים — מרכז ההפצה הצפוני',
+  ];
+  for (let index = 0; index < 100; index += 1) {
+    await tenant.webhook(receiver, {
+      description: `${names[index % 2]} ${index + 1}`,
+      event_types: index === 0 ? ['*'] : ['capacity.*'],
     });
   }
+  const lines = Array.from({ length: 2_000 }, (_, line) => ({
+    line,
+    sku: `SKU-${line}`,
+    note: 'ארגז עץ, שביר — fragile wooden crate',
+  }));
+  const recorded = await tenant.record({ payload: { id: 'INV-1', customer: 'חברת הספנות הצפונית', lines } });
+  return { event: recorded.id };
 }

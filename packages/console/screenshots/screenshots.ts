@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeToken, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { launch, watchedPage } from '../test/support/browser.js';
-import { type Company, createCompany } from './company.js';
+import { type Company, createCompany, createHardCompany } from './company.js';
 
 /** Makes a picture of every view, on a desktop and a phone, in light and dark colors. */
 
@@ -30,11 +30,18 @@ const readOnly = await makeToken(service.database, {
 });
 const powerless = await makeToken(service.database, { organization_id: 'ORG-acme', scopes: [] });
 let browser: Browser;
+const hard = await newTenant(service, {
+  organization_id: 'ORG-hard',
+  scopes,
+  actor: { type: 'user', id: 'USR-ada' },
+});
 let company: Company;
+let hardEvent: string;
 
 beforeAll(async () => {
   await mkdir(folder, { recursive: true });
   company = await createCompany(service, acme);
+  hardEvent = (await createHardCompany(hard)).event;
   browser = await launch();
 });
 afterAll(() => browser?.close());
@@ -74,6 +81,9 @@ function views(): [name: string, path: string, token?: string][] {
     ['shortcuts', ''],
     ['not-found', '/nowhere'],
     ['missing', '/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV'],
+    ['hard-overview', '', hard.token],
+    ['hard-webhooks', '/webhooks', hard.token],
+    ['hard-event', `/events/${hardEvent}`, hard.token],
     ['empty-overview', '', empty.token],
     ['empty-events', '/events', empty.token],
     ['empty-deliveries', '/deliveries', empty.token],
@@ -122,8 +132,7 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       await page.goto(`${service.publicUrl}/console${path}${token ? `#token=${token}` : ''}`);
       await page.waitForLoadState('networkidle');
       await steps[name]?.(page);
-      // Charts are drawn when their part of the code has come.
-      for (const chart of await page.locator('.plot').all()) await chart.locator('.u-over').waitFor();
+      await page.evaluate('document.fonts.ready');
       expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} scrolls sideways`).toBe(
         device.viewport.width,
       );

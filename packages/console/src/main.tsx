@@ -9,7 +9,6 @@ import { queryClient } from './api/query-client';
 import { overviewQueries } from './api/stats';
 import { webhooksQuery } from './api/webhooks';
 import { followPreferences } from './browser/preferences';
-import { loadChart } from './charts/chart';
 import { router } from './router';
 import { restoreSession, session, tokenOf } from './session/session';
 import { permissionOf, tokenQuery } from './session/token';
@@ -50,12 +49,10 @@ createRoot(document.getElementById('root')!).render(
 
 /**
  * Before the first render, requests what every view needs: the token, then the webhooks, whose problems the
- * navigation and the overview show first. If the overview is open, also requests its figures and the code of
- * its chart. Failures are ignored here: the view requests the data again and shows the error.
+ * navigation and the overview show first. If the overview is open, also requests its figures. Failures are ignored here: the view requests the data again and shows the error.
  */
 export async function startFirstRequests(): Promise<void> {
   const isOverview = /^\/console\/?$/.test(location.pathname);
-  if (isOverview) void loadChart();
   await queryClient.prefetchQuery(tokenQuery);
   const token = queryClient.getQueryData(tokenQuery.queryKey);
   if (!token || !permissionOf(token.scopes).readWebhooks) return;

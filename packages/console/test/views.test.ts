@@ -728,23 +728,14 @@ describeInBrowser('the views of the console', async (open) => {
 
 /** Returns where the labels below the bars of a chart are: 2 is where the third bar starts. */
 async function labelsInBars(page: Page): Promise<number[]> {
-  const plot = page.locator('.plot:has(canvas)');
-  await plot.waitFor();
-  await page.evaluate(`{
-    const { fillText } = CanvasRenderingContext2D.prototype;
-    window.labels = [];
-    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-      if (/^\\d+ [A-Z]/.test(text)) labels.push((this.getTransform().e + x) / devicePixelRatio);
-      return fillText.call(this, text, x, y);
-    };
-  }`);
-  // With other colors, the chart is drawn again.
-  await page.emulateMedia({ colorScheme: 'dark' });
-  await expect.poll(() => page.evaluate('labels.length')).toBeGreaterThan(1);
+  const plot = page.locator('.plot');
+  await plot.locator('.x-ticks span').first().waitFor();
   const bars = Number(await plot.getAttribute('aria-valuemax')) + 1;
-  const { left, width } = await plot
-    .locator('.u-over')
-    .evaluate(({ offsetLeft, offsetWidth }: HTMLElement) => ({ left: offsetLeft, width: offsetWidth }));
-  const labels = (await page.evaluate('labels')) as number[];
-  return labels.map((x) => ((x - left) / width) * bars);
+  return plot
+    .locator('.x-ticks')
+    .evaluate(
+      (ticks: HTMLElement, count) =>
+        [...ticks.children].map((tick) => ((tick as HTMLElement).offsetLeft / ticks.offsetWidth) * count),
+      bars,
+    );
 }

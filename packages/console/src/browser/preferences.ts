@@ -4,6 +4,12 @@ import { createStore, useStore } from './store';
 export type Zone = 'local' | 'utc';
 export type Theme = 'system' | 'light' | 'dark';
 
+export const themes = [
+  { key: 'system', label: 'System' },
+  { key: 'light', label: 'Light' },
+  { key: 'dark', label: 'Dark' },
+] as const satisfies readonly { key: Theme; label: string }[];
+
 export const zone = createStore<Zone>(lastingStorage.get('posthorn.zone') === 'utc' ? 'utc' : 'local');
 export const theme = createStore<Theme>(themeOf(lastingStorage.get('posthorn.theme')));
 

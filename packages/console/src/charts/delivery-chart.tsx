@@ -4,19 +4,23 @@ import type { ReactNode } from 'react';
 import type { Search } from '../address/search';
 import { failedSince, useSettings } from '../api/settings';
 import { formatCount } from '../text/format';
+import { BarChart } from './bar-chart';
 import { barsOf, isQuiet, stepName } from './bars';
-import { Chart } from './chart';
+import type { PlotProps } from './plot';
 
-const states = ['delivered', 'retrying', 'given_up'] as const;
+/** What the parts of a bar are called, and which state lists them. */
+const states: Record<string, string> = { delivered: 'delivered', 'given up': 'given_up' };
 
 /** Deliveries over time by state. Its bars open the deliveries of that range. */
 export function DeliveryChart({
   stats,
   webhookId,
+  notes,
   children,
 }: {
   stats: Stats;
   webhookId?: string;
+  notes?: PlotProps['notes'];
   children?: ReactNode;
 }) {
   const navigate = useNavigate();
@@ -28,17 +32,17 @@ export function DeliveryChart({
     bars.starts.some(
       (at, index) => at >= fromMs && at < toMs && (bars.retried[index] || bars.givenUp[index]),
     );
-  const openRange = (fromMs: number, toMs: number, state?: (typeof states)[number]) =>
+  const openRange = (fromMs: number, toMs: number, part?: string) =>
     void navigate({
       to: '/deliveries',
       search: {
-        ...(state === 'delivered' || !hasFailures(fromMs, toMs)
+        ...(part === 'delivered' || !hasFailures(fromMs, toMs)
           ? { from: new Date(fromMs).toISOString() }
           : failedSince(fromMs, settings)),
         to: new Date(toMs - 1).toISOString(),
         ...(webhookId && { webhook_id: webhookId }),
         // A delivery that was retried then may have succeeded since, so filter only by the other states.
-        ...(state && state !== 'retrying' && { state }),
+        ...(part && states[part] && { state: states[part] }),
       },
     });
   if (isQuiet(stats)) {
@@ -64,24 +68,33 @@ export function DeliveryChart({
         <span className="grow" />
         {children}
       </div>
-      <Chart
+      <BarChart
         starts={bars.starts}
         stepMs={bars.stepMs}
-        series={[
-          { label: 'delivered', color: '--bar-ok', values: bars.delivered },
-          { label: 'retried', color: '--bar-warn', values: bars.retried },
-          { label: 'given up', color: '--bar-bad', values: bars.givenUp },
+        series={[{ label: 'delivered', className: 'plain', values: bars.delivered }]}
+        strip={[
+          { label: 'retried', className: 'warn', values: bars.retried },
+          { label: 'given up', className: 'bad', values: bars.givenUp },
         ]}
         label={`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
-        onBar={(fromMs, toMs, part) => openRange(fromMs, toMs, states[part])}
+        onPick={openRange}
         onRange={openRange}
+        {...(notes && { notes })}
       />
-      <Legend stats={stats} webhookId={webhookId} />
+      <Legend stats={stats} retried={retried} webhookId={webhookId} />
     </section>
   );
 }
 
-function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefined }) {
+function Legend({
+  stats,
+  retried,
+  webhookId,
+}: {
+  stats: Stats;
+  retried: number;
+  webhookId: string | undefined;
+}) {
   const of = webhookId ? { webhook_id: webhookId } : {};
   const range = { from: stats.from, to: stats.to };
   const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
@@ -89,15 +102,15 @@ function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefi
     <div className="legend">
       <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
         <i />
-        delivered
+        delivered <b>{formatCount(stats.totals.delivered)}</b>
       </Link>
       <Link to="/deliveries" search={{ ...of, ...failed }} className="warn">
         <i />
-        retried
+        retried <b>{formatCount(retried)}</b>
       </Link>
       <Link to="/deliveries" search={{ ...of, ...failed, state: 'given_up' }} className="bad">
         <i />
-        given up
+        given up <b>{formatCount(stats.totals.given_up)}</b>
       </Link>
     </div>
   );

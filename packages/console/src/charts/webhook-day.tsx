@@ -40,17 +40,15 @@ export function WebhookDay({
 }
 
 const width = 96;
-const height = 20;
+const height = 18;
 
-/** The last day of a webhook: one bar for every two hours, colored by how many attempts failed. */
+/** The last day of a webhook: one bar for every two hours, of which the red part is the share of attempts that failed. */
 function Sparkline({ stats }: { stats: Stats }) {
   const pairs = Array.from({ length: Math.ceil(stats.buckets.length / 2) }, (_, pair) => {
     const two = stats.buckets.slice(pair * 2, pair * 2 + 2);
-    const delivered = two.reduce((sum, bucket) => sum + bucket.delivered, 0);
     const failed = two.reduce((sum, bucket) => sum + bucket.failed_attempts, 0);
-    return { at: two[0]!.at, delivered, failed, all: delivered + failed };
+    return { at: two[0]!.at, failed, all: two.reduce((sum, bucket) => sum + bucket.delivered, failed) };
   });
-  const max = Math.max(1, ...pairs.map(({ all }) => all));
   const step = width / pairs.length;
   const { delivered, failed_attempts: failed } = stats.totals;
   return (
@@ -61,25 +59,14 @@ function Sparkline({ stats }: { stats: Stats }) {
       aria-label={`${formatCount(delivered)} delivered, ${formatCount(failed)} failed attempts in the last 24 hours`}
     >
       {pairs.map((pair, index) => {
-        const tall = pair.all === 0 ? 1.5 : Math.max(3, Math.sqrt(pair.all / max) * height);
+        const tall = pair.all === 0 ? 1.5 : height;
+        const red = pair.failed === 0 ? 0 : Math.max(2.5, (pair.failed / pair.all) * height);
+        const place = { x: index * step, width: step - 2, rx: 1 };
         return (
-          <rect
-            key={pair.at}
-            className={
-              pair.all === 0
-                ? 'none'
-                : pair.delivered === 0
-                  ? 'bad'
-                  : pair.failed > pair.delivered * 0.05
-                    ? 'mixed'
-                    : ''
-            }
-            x={index * step}
-            y={height - tall}
-            width={step - 2}
-            height={tall}
-            rx="1"
-          />
+          <g key={pair.at}>
+            <rect {...place} y={height - tall} height={tall} />
+            <rect {...place} className="bad" y={height - red} height={red} />
+          </g>
         );
       })}
     </svg>

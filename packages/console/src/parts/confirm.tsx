@@ -1,5 +1,6 @@
-import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { type ReactNode, useState } from 'react';
+import { Button } from './button';
+import { Dialog } from './dialog';
 import { ProblemNote } from './states';
 
 interface ConfirmProps {
@@ -22,16 +23,13 @@ interface ConfirmProps {
 }
 
 /** Asks before something that has an effect outside the console, or that loses what was typed. */
-export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
+export function Confirm({ isOpen, onClose, title, ...content }: ConfirmProps) {
   return (
-    <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && !content.isDone && onClose()}>
-      <AlertDialog.Portal>
-        <AlertDialog.Backdrop className="backdrop" />
-        <AlertDialog.Popup className="dialog">
-          <Content {...content} />
-        </AlertDialog.Popup>
-      </AlertDialog.Portal>
-    </AlertDialog.Root>
+    isOpen && (
+      <Dialog title={title} isAlert onClose={() => !content.isDone && onClose()}>
+        <Content {...content} onClose={onClose} />
+      </Dialog>
+    )
   );
 }
 
@@ -39,7 +37,6 @@ export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
 const asShown = (text: string) => text.trim().replace(/\s+/g, ' ');
 
 function Content({
-  title,
   action,
   cancel = 'Cancel',
   isDanger = false,
@@ -47,9 +44,10 @@ function Content({
   isDone = false,
   isBusy,
   error,
+  onClose,
   onConfirm,
   children,
-}: Omit<ConfirmProps, 'isOpen' | 'onClose'>) {
+}: Omit<ConfirmProps, 'isOpen' | 'title'>) {
   const [typed, setTyped] = useState('');
   return (
     <form
@@ -60,8 +58,7 @@ function Content({
         onConfirm();
       }}
     >
-      <AlertDialog.Title>{title}</AlertDialog.Title>
-      <AlertDialog.Description render={<div className="body" />}>
+      <div className="body">
         {children}
         {name !== undefined && (
           <label className="field">
@@ -76,10 +73,10 @@ function Content({
             />
           </label>
         )}
-      </AlertDialog.Description>
+      </div>
       {error != null && <ProblemNote error={error} isAction />}
       <div className="actions">
-        {!isDone && <AlertDialog.Close className="btn">{cancel}</AlertDialog.Close>}
+        {!isDone && <Button onClick={onClose}>{cancel}</Button>}
         {action !== undefined && (
           <button
             type="submit"

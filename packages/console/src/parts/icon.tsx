@@ -5,6 +5,7 @@ const paths = {
   done: <path d="m3 8.5 3.5 3.5L13 4.5" />,
   expand: <path d="m4 6 4 4 4-4" />,
   search: <path d="M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9Zm3.3 7.8L14 14" />,
+  account: <path d="M8 8a2.75 2.75 0 1 0 0-5.5A2.75 2.75 0 0 0 8 8Zm-5.5 6a5.5 5.5 0 0 1 11 0" />,
   close: <path d="m4 4 8 8m0-8-8 8" />,
   overview: <path d="M2 13V9m4 4V4m4 9V7m4 6V2" />,
   events: <path d="M2 4h12M2 8h12M2 12h7" />,

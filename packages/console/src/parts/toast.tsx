@@ -16,7 +16,16 @@ export function ToastLine() {
   const text = useStore(toast);
   return (
     <div role="status" aria-live="polite">
-      {text && <div className="toast">{text}</div>}
+      {text && (
+        <div className="toast" popover="manual" key={text} ref={showAboveAll}>
+          {text}
+        </div>
+      )}
     </div>
   );
+}
+
+/** A dialog is in the browser's top layer, and so is a message about what it did. */
+function showAboveAll(message: HTMLElement | null): void {
+  message?.showPopover();
 }

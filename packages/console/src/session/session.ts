@@ -1,3 +1,4 @@
+import type { QueryClient } from '@tanstack/react-query';
 import { tabStorage } from '../browser/storage';
 import { createStore } from '../browser/store';
 import { forgetInput } from './kept-input';
@@ -51,11 +52,17 @@ export function markPortal(isPortal: boolean): void {
   if (isPortal) tabStorage.set(portalKey, '1');
 }
 
-export function signOut(): void {
+function signOut(): void {
   tabStorage.remove(tokenKey);
   tabStorage.remove(portalKey);
   forgetInput();
   session.set({ kind: 'none' });
+}
+
+/** Signs out, and forgets what was loaded. */
+export function leave(client: QueryClient): void {
+  signOut();
+  client.clear();
 }
 
 /** Ends the session because the API no longer accepts its token. */

@@ -28,26 +28,15 @@ function mixed(from: Rgb, to: Rgb, share: number): Rgb {
   return { r: mix(from.r, to.r), g: mix(from.g, to.g), b: mix(from.b, to.b) };
 }
 
-const textOf = ({ r, g, b }: Rgb) => `rgb(${r} ${g} ${b})`;
 const white: Rgb = { r: 255, g: 255, b: 255 };
 const black: Rgb = { r: 0, g: 0, b: 0 };
-const surfaces = { light: rgbOf('#f8f7f4'), dark: rgbOf('#141518') };
+const surfaces = { light: rgbOf('#f7f6f3'), dark: rgbOf('#1a1b1f') };
 
-/**
- * Returns the accent color for a theme and a pale background. The accent is made darker or lighter until text
- * in that color is readable on the surface.
- */
-export function accentFor(hex: string, theme: 'light' | 'dark'): { accent: string; background: string } {
-  const surface = surfaces[theme];
+/** Returns the accent color for a theme, made darker or lighter until text in that color is readable on a surface. */
+export function accentFor(hex: string, theme: 'light' | 'dark'): string {
   const own = rgbOf(hex);
-  const pale = mixed(surface, own, theme === 'light' ? 0.14 : 0.22);
   let accent = own;
-  for (
-    let step = 0;
-    step <= 20 && Math.min(contrast(accent, surface), contrast(accent, pale)) < 4.6;
-    step += 1
-  ) {
+  for (let step = 0; step <= 20 && contrast(accent, surfaces[theme]) < 4.6; step += 1)
     accent = mixed(own, theme === 'light' ? black : white, step / 20);
-  }
-  return { accent: textOf(accent), background: textOf(pale) };
+  return `rgb(${accent.r} ${accent.g} ${accent.b})`;
 }

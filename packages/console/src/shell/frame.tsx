@@ -1,4 +1,3 @@
-import { CSPProvider } from '@base-ui/react/csp-provider';
 import type { Token } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation } from '@tanstack/react-router';
@@ -26,7 +25,7 @@ export function Frame() {
   const title = useBranding();
   const now = useStore(session);
   return (
-    <CSPProvider disableStyleElements>
+    <>
       {/* With another token, everything is mounted again: what is mounted would keep showing the old token's data. */}
       {now.kind === 'open' ? <SignedIn key={now.token} /> : <SignIn />}
       <ToastLine />
@@ -34,7 +33,7 @@ export function Frame() {
       <div className="hidden-visually" aria-live="polite">
         {title}
       </div>
-    </CSPProvider>
+    </>
   );
 }
 
@@ -79,10 +78,7 @@ function useBranding(): string {
   }, [title]);
   useLayoutEffect(() => {
     if (!settings.accent) return;
-    const { accent, background } = accentFor(settings.accent, shown);
-    document.documentElement.style.setProperty('--accent', accent);
-    document.documentElement.style.setProperty('--accent-bg', background);
-    document.documentElement.style.setProperty('--bar-plain', accent);
+    document.documentElement.style.setProperty('--accent', accentFor(settings.accent, shown));
   }, [settings.accent, shown]);
   return title;
 }

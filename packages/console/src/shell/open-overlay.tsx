@@ -1,13 +1,15 @@
-import { Dialog } from '@base-ui/react/dialog';
 import type { Token } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { switchZone, useZone } from '../browser/preferences';
 import { Button } from '../parts/button';
+import { Dialog } from '../parts/dialog';
 import { Icon } from '../parts/icon';
 import { type OverlayName, overlay } from './overlay-store';
 import { Palette } from './palette';
 import { isMac } from './top-bar';
 import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
+
+const close = () => overlay.set(undefined);
 
 /** The overlay that is open. */
 export function OpenOverlay({ name, token }: { name: OverlayName; token: Token }) {
@@ -18,44 +20,35 @@ export function OpenOverlay({ name, token }: { name: OverlayName; token: Token }
 /** The views and settings that do not fit into the bottom bar on a phone. */
 function MoreViews({ token }: { token: Token }) {
   const shownZone = useZone();
-  const close = () => overlay.set(undefined);
   return (
-    <Dialog.Root open onOpenChange={(open) => !open && close()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog more-views">
-          <header>
-            <Dialog.Title>More</Dialog.Title>
-            <Dialog.Close className="icon-btn" aria-label="Close">
-              <Icon name="close" />
-            </Dialog.Close>
-          </header>
-          {viewsOf(token)
-            .filter((view) => !view.icon)
-            .map((view) => (
-              <Link key={view.to} to={view.to} className="btn" onClick={close}>
-                {view.name}
-              </Link>
-            ))}
-          <Link to="/token" className="btn" onClick={close}>
-            {tokenViewName(token)}
+    <Dialog title="More" className="more-views" onClose={close}>
+      <button type="button" className="icon-btn" aria-label="Close" onClick={close}>
+        <Icon name="close" />
+      </button>
+      {viewsOf(token)
+        .filter((view) => !view.icon)
+        .map((view) => (
+          <Link key={view.to} to={view.to} className="btn" onClick={close}>
+            {view.name}
           </Link>
-          {mayOpenReference(token) && (
-            <a href={referencePath} target="_blank" rel="noopener" className="btn" onClick={close}>
-              API reference
-            </a>
-          )}
-          <Button
-            onClick={() => {
-              switchZone();
-              close();
-            }}
-          >
-            {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
-          </Button>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+        ))}
+      <Link to="/token" className="btn" onClick={close}>
+        {tokenViewName(token)}
+      </Link>
+      {mayOpenReference(token) && (
+        <a href={referencePath} target="_blank" rel="noopener" className="btn" onClick={close}>
+          API reference
+        </a>
+      )}
+      <Button
+        onClick={() => {
+          switchZone();
+          close();
+        }}
+      >
+        {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
+      </Button>
+    </Dialog>
   );
 }
 
@@ -71,28 +64,22 @@ function ShortcutHelp({ token }: { token: Token }) {
     [['?'], 'This list'],
   ];
   return (
-    <Dialog.Root open onOpenChange={(open) => !open && overlay.set(undefined)}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog help">
-          <Dialog.Title>Keyboard shortcuts</Dialog.Title>
-          <dl>
-            {shortcuts.map(([keys, what]) => (
-              <div key={what} className="facts-row">
-                <dt>
-                  {keys.map((key) => (
-                    <kbd key={key}>{key}</kbd>
-                  ))}
-                </dt>
-                <dd>{what}</dd>
-              </div>
-            ))}
-          </dl>
-          <div className="actions">
-            <Dialog.Close className="btn">Close</Dialog.Close>
+    <Dialog title="Keyboard shortcuts" className="help" onClose={close}>
+      <dl>
+        {shortcuts.map(([keys, what]) => (
+          <div key={what} className="facts-row">
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
           </div>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+        ))}
+      </dl>
+      <div className="actions">
+        <Button onClick={close}>Close</Button>
+      </div>
+    </Dialog>
   );
 }

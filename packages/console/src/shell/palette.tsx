@@ -1,4 +1,3 @@
-import { Dialog } from '@base-ui/react/dialog';
 import type { EventType, Token, Webhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
@@ -8,6 +7,7 @@ import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
 import { theme } from '../browser/preferences';
 import { useStore } from '../browser/store';
+import { Dialog } from '../parts/dialog';
 import { permissionOf } from '../session/token';
 import { webhookName } from '../views/webhooks/webhook-tag';
 import { overlay, paletteText } from './overlay-store';
@@ -67,59 +67,48 @@ export function Palette({ token }: { token: Token }) {
   }
 
   return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && overlay.set(undefined)}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog palette" aria-label="Go anywhere">
-          <input
-            ref={focus}
-            role="combobox"
-            aria-label="Go to"
-            aria-expanded="true"
-            aria-controls={listId}
-            aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
-            placeholder="View, webhook, event type, ID or end of an ID"
-            value={text}
-            onChange={(event) => {
-              paletteText.set(event.target.value);
-              setAt(0);
-            }}
-            onKeyDown={onKey}
-          />
-          <div className="results" id={listId} role="listbox" aria-label="Results" tabIndex={-1}>
-            {found.map((target, index) => (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
-              <div
-                key={`${target.what} ${target.name}`}
-                id={`${listId}-${index}`}
-                className="result"
-                role="option"
-                tabIndex={-1}
-                aria-selected={target === chosen}
-                onMouseMove={() => setAt(index)}
-                onClick={() => open(target)}
-              >
-                <span className="cut">
-                  {target.name} {target.detail && <span className="soft small">{target.detail}</span>}
-                </span>
-                <span className="what">{target.what}</span>
-              </div>
-            ))}
+    <Dialog title="Go anywhere" isUntitled className="palette" onClose={() => overlay.set(undefined)}>
+      <input
+        role="combobox"
+        aria-label="Go to"
+        aria-expanded="true"
+        aria-controls={listId}
+        aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
+        placeholder="View, webhook, event type, ID or end of an ID"
+        value={text}
+        onChange={(event) => {
+          paletteText.set(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={onKey}
+      />
+      <div className="results" id={listId} role="listbox" aria-label="Results" tabIndex={-1}>
+        {found.map((target, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
+          <div
+            key={`${target.what} ${target.name}`}
+            id={`${listId}-${index}`}
+            className="result"
+            role="option"
+            tabIndex={-1}
+            aria-selected={target === chosen}
+            onMouseMove={() => setAt(index)}
+            onClick={() => open(target)}
+          >
+            <span className="cut">
+              {target.name} {target.detail && <span className="soft small">{target.detail}</span>}
+            </span>
+            <span className="what">{target.what}</span>
           </div>
-          {found.length === 0 && (
-            <p className="soft" role="status">
-              Nothing matches.
-            </p>
-          )}
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+        ))}
+      </div>
+      {found.length === 0 && (
+        <p className="soft" role="status">
+          Nothing matches.
+        </p>
+      )}
+    </Dialog>
   );
-}
-
-/** Moves the focus as soon as the field exists. The dialog does so later, and keys pressed until then would be lost. */
-function focus(field: HTMLInputElement | null): void {
-  field?.focus();
 }
 
 const reference: Target = {

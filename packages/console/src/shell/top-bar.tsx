@@ -1,8 +1,17 @@
 import type { Token } from '@posthorn/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useSyncExternalStore } from 'react';
 import { useLive } from '../address/live';
-import { switchZone, useZone } from '../browser/preferences';
+import { switchZone, theme, themes, useZone } from '../browser/preferences';
+import { useStore } from '../browser/store';
+import { Button, Segmented } from '../parts/button';
 import { Icon } from '../parts/icon';
+import { leave } from '../session/session';
+import { shortId } from '../text/identifier';
+import { TimeAgo } from '../text/time';
 import { overlay } from './overlay-store';
+import { tokenViewName } from './views';
 import { WorkspaceField } from './workspace-field';
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
@@ -12,10 +21,13 @@ export function TopBar({ token }: { token: Token | undefined }) {
   const shownZone = useZone();
   return (
     <header className="top">
-      <span className="organization cut">{token?.organization_id}</span>
+      <span className="organization cut" title={token?.organization_id}>
+        {token?.organization_id}
+      </span>
       {token?.workspace_id && <span className="pill cut">{token.workspace_id}</span>}
       {token && !token.workspace_id && token.scopes.length > 0 && <WorkspaceField token={token} />}
       <span className="grow" />
+      {!isLive && <Updated />}
       <button
         type="button"
         className="pill"
@@ -44,6 +56,68 @@ export function TopBar({ token }: { token: Token | undefined }) {
         <span>Search</span>
         <Icon name="search" size={14} />
       </button>
+      {token && <Account token={token} />}
     </header>
   );
 }
+
+/** How old what the view shows is. A click reads it again. */
+function Updated() {
+  const client = useQueryClient();
+  const cache = client.getQueryCache();
+  const readMs = useSyncExternalStore(
+    (listener) => cache.subscribe(listener),
+    () =>
+      Math.max(
+        0,
+        ...cache
+          .findAll({
+            type: 'active',
+            predicate: ({ observers }) =>
+              observers.some(({ options }) => options.staleTime !== Number.POSITIVE_INFINITY),
+          })
+          .map(({ state }) => state.dataUpdatedAt),
+      ),
+  );
+  if (readMs === 0) return null;
+  return (
+    <button
+      type="button"
+      className="pill updated wide"
+      title="Read again"
+      onClick={() => void client.invalidateQueries({ refetchType: 'active' })}
+    >
+      Updated <TimeAgo at={new Date(readMs).toISOString()} />
+    </button>
+  );
+}
+
+/** Who is signed in, how they like the console, and the way out. */
+function Account({ token }: { token: Token }) {
+  const client = useQueryClient();
+  const chosen = useStore(theme);
+  return (
+    <>
+      <button type="button" className="pill" popoverTarget="account" aria-label="Account">
+        <Icon name="account" />
+      </button>
+      <div className="menu" id="account" popover="auto">
+        <div>
+          <b title={token.actor.id}>{shortId(token.actor.id)}</b>
+          <div className="soft small cut">{token.organization_id}</div>
+        </div>
+        <Segmented label="Color scheme" choices={themes} value={chosen} onChange={theme.set} />
+        <Link to="/token" className="btn slim" onClick={closeMenu}>
+          {tokenViewName(token)}
+        </Link>
+        {!token.portal && (
+          <Button kind="slim" onClick={() => leave(client)}>
+            Sign out
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}
+
+const closeMenu = () => document.getElementById('account')?.hidePopover();

@@ -100,7 +100,11 @@ export function describeInBrowser(title: string, define: (open: OpenPage) => Pro
       browser = await launch();
       shared = await (await browser.newContext({ viewport })).newPage();
     });
-    afterAll(() => browser?.close());
+    afterAll(async () => {
+      // A handler may still be waiting for a response, which is lost when the browser closes.
+      await shared?.unrouteAll({ behavior: 'ignoreErrors' });
+      await browser?.close();
+    });
     await define(async (origin) => {
       await renew(shared);
       return { page: shared, faults: watch(shared, origin) };

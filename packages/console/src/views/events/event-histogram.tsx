@@ -4,8 +4,8 @@ import { noRange, rangeChoices } from '../../address/range';
 import { useSetSearch } from '../../address/search';
 import { problemIn } from '../../api/problem';
 import { rangeStatsQuery } from '../../api/stats';
+import { BarChart } from '../../charts/bar-chart';
 import { barsOf, stepName } from '../../charts/bars';
-import { Chart } from '../../charts/chart';
 import { usePermission } from '../../session/token';
 import { plural } from '../../text/format';
 import type { EventSearch } from './event-filters';
@@ -39,13 +39,13 @@ export function EventHistogram({ search }: { search: EventSearch }) {
         </span>
       </div>
       {bars ? (
-        <Chart
+        <BarChart
           starts={bars.starts}
           stepMs={bars.stepMs}
           isLow
-          series={[{ label: 'events', color: '--bar-plain', values: bars.events }]}
+          series={[{ label: 'events', className: 'plain', values: bars.events }]}
           label={`${plural(stats.totals.events ?? 0, 'event')} over time`}
-          onBar={open}
+          onPick={open}
           onRange={open}
         />
       ) : (

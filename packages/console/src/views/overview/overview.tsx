@@ -1,7 +1,6 @@
 import type { Delivery, Page, Stats } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
-import { useEffect } from 'react';
 import { useLive } from '../../address/live';
 import { inWorkspace, useWorkspace, WorkspaceNote } from '../../address/workspace';
 import { isUnreachable } from '../../api/problem';
@@ -9,7 +8,6 @@ import { failedSince, useSettings } from '../../api/settings';
 import { overviewQueries } from '../../api/stats';
 import { webhooksQuery } from '../../api/webhooks';
 import { isQuiet } from '../../charts/bars';
-import { loadChart } from '../../charts/chart';
 import { DeliveryChart, Figure } from '../../charts/delivery-chart';
 import { RangePicker } from '../../lists/range-picker';
 import { Empty, Loaded, Skeleton } from '../../parts/states';
@@ -35,7 +33,6 @@ export function Overview() {
 
 function Figures() {
   const search = useSearch({ from: '/' });
-  useEffect(() => void loadChart(), []);
   const refetchInterval = useLive().refetchInterval || slowMs;
   const { workspaceId } = useWorkspace();
   const webhooks = useQuery({ ...webhooksQuery, refetchInterval });

@@ -1,9 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useSettings } from '../../api/settings';
-import { theme, useZone, zone } from '../../browser/preferences';
+import { theme, themes, useZone, zone } from '../../browser/preferences';
 import { useStore } from '../../browser/store';
 import { Button, Segmented } from '../../parts/button';
-import { signOut } from '../../session/session';
+import { leave } from '../../session/session';
 import { type Scope, useToken } from '../../session/token';
 import { tokenViewName } from '../../shell/views';
 import { ExactTime } from '../../text/time';
@@ -28,16 +28,7 @@ export function TokenView() {
       <div className="head short">
         <h1>{tokenViewName(token)}</h1>
         <span className="grow" />
-        {!token.portal && (
-          <Button
-            onClick={() => {
-              signOut();
-              client.clear();
-            }}
-          >
-            Sign out
-          </Button>
-        )}
+        {!token.portal && <Button onClick={() => leave(client)}>Sign out</Button>}
       </div>
       <dl className="facts section">
         <dt>Acts as</dt>
@@ -82,16 +73,7 @@ export function TokenView() {
         <dl className="facts controls">
           <dt>Colors</dt>
           <dd>
-            <Segmented
-              label="Colors"
-              choices={[
-                { key: 'system', label: 'System' },
-                { key: 'light', label: 'Light' },
-                { key: 'dark', label: 'Dark' },
-              ]}
-              value={shownTheme}
-              onChange={theme.set}
-            />
+            <Segmented label="Colors" choices={themes} value={shownTheme} onChange={theme.set} />
           </dd>
           <dt>Times</dt>
           <dd>

@@ -4,8 +4,8 @@ import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useLive } from '../../address/live';
 import { rangeStatsQuery } from '../../api/stats';
+import { BandChart } from '../../charts/band-chart';
 import { barsOf, isQuiet } from '../../charts/bars';
-import { Chart } from '../../charts/chart';
 import { DeliveryChart, Figure } from '../../charts/delivery-chart';
 import { successRate } from '../../charts/webhook-day';
 import { RangePicker } from '../../lists/range-picker';
@@ -104,7 +104,6 @@ function ResponseTimes({ stats }: { stats: Stats }) {
       </section>
     );
   }
-  const rest = bars.p95.map((value, index) => Math.max(0, value - (bars.p50[index] ?? 0)));
   return (
     <section className="chart" aria-label="Response times">
       <div className="chart-head">
@@ -113,26 +112,14 @@ function ResponseTimes({ stats }: { stats: Stats }) {
           p50 {formatMs(p50)} · p95 {formatMs(p95)}
         </span>
       </div>
-      <Chart
+      <BandChart
         starts={bars.starts}
         stepMs={bars.stepMs}
-        isLow
-        series={[
-          { label: 'ms p50', color: '--bar-plain', values: bars.p50 },
-          { label: 'ms more at p95', color: '--line-strong', values: rest },
-        ]}
+        p50={bars.p50}
+        p95={bars.p95}
         label={`Response times: p50 ${p50} ms, p95 ${p95} ms`}
       />
-      <div className="legend">
-        <span className="plain">
-          <i />
-          p50
-        </span>
-        <span className="rest">
-          <i />
-          p95
-        </span>
-      </div>
+      <p className="soft small">The line is p50, and the band reaches up to p95.</p>
     </section>
   );
 }
