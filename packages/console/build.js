@@ -10,7 +10,7 @@ const mark = join(here, 'dist', '.sources');
 /** Returns a digest of everything that a build depends on. */
 function digestOfSources() {
   const digest = createHash('sha256');
-  const inFolders = ['src', 'public', '../client/dist'].flatMap((folder) =>
+  const inFolders = ['src', 'public', '../client/dist', '../receiver/dist'].flatMap((folder) =>
     readdirSync(join(here, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name)),

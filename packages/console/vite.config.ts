@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
@@ -21,6 +22,10 @@ function noteFirstView(): Plugin {
 export default defineConfig({
   base: '/console/',
   plugins: [react(), noteFirstView()],
+  // Only `verify` of the receiver package needs it.
+  resolve: {
+    alias: { 'node:crypto': fileURLToPath(new URL('src/views/receiver/crypto.ts', import.meta.url)) },
+  },
   build: {
     target: 'es2022',
     // Without it Vite inlines small files as data: URLs, which the Content-Security-Policy refuses for scripts.

@@ -9,6 +9,8 @@ export interface Page<T> {
   hasMore: boolean;
   /** How far back a page of deliveries searched, if it ended before it was full. */
   searchedTo?: string;
+  /** Only for the deliveries of an event: the webhooks that did not get it. */
+  notDelivered?: readonly { webhook_id: string; reason: string; detail: string }[];
 }
 
 /** Loads the page at a cursor, or the first page if there is no cursor. */
@@ -77,12 +79,13 @@ export class List<T> implements AsyncIterable<T> {
 export function listAt<T>(transport: Transport, path: string, query: Query, signal?: AbortSignal): List<T> {
   return new List<T>(async (cursor) => {
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
-    const { data, meta } = await transport.json<{ data: T[]; meta?: SearchedPageMeta }>('GET', path, request);
+    const { data, meta } = await transport.json<{ data: T[]; meta?: SearchedPageMeta & { not_delivered?: Page<T>['notDelivered'] } }>('GET', path, request);
     return {
       data,
       cursor: meta?.cursor ?? null,
       hasMore: meta?.has_more ?? false,
       ...(meta?.searched_to !== undefined && { searchedTo: meta.searched_to }),
+      ...(meta?.not_delivered && { notDelivered: meta.not_delivered }),
     };
   });
 }

@@ -17,9 +17,9 @@ function noteMarks() {
   const marks = {
     heading: () => /webhooks? needs? attention|healthy/.test(document.querySelector('h1')?.textContent ?? ''),
     figures: () => document.querySelectorAll('a.figure b').length > 0,
-    chart: () => document.querySelector('.u-over') !== null,
+    chart: () => document.querySelector('.plot-area') !== null,
     complete: () =>
-      document.querySelector('.u-over') !== null &&
+      document.querySelector('.plot-area') !== null &&
       document.querySelector('.bones') === null &&
       [...document.querySelectorAll('.problem:has(.tag)')].every((problem) =>
         /responded|failed with/.test(problem.textContent),

@@ -5,7 +5,7 @@ import {
   lazyRouteComponent,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { keep, parseSearch, type Search, stringifySearch } from './address/search';
+import { besideNames, keep, parseSearch, type Search, stringifySearch } from './address/search';
 import { Frame } from './shell/frame';
 import { NotFound, ViewError } from './shell/view-error';
 import { Overview } from './views/overview/overview';
@@ -39,7 +39,15 @@ const overview = createRoute({
 const events = createRoute({
   getParentRoute: () => root,
   path: 'events',
-  validateSearch: keep('type', 'subject_type', 'subject_id', 'actor_id', 'workspace_id', ...rangeNames),
+  validateSearch: keep(
+    'type',
+    'subject_type',
+    'subject_id',
+    'actor_id',
+    'workspace_id',
+    ...rangeNames,
+    ...besideNames,
+  ),
   component: lazyRouteComponent(() => import('./views/events/event-list'), 'EventList'),
 });
 
@@ -67,7 +75,7 @@ const newWebhook = createRoute({
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId',
-  validateSearch: keep('tab', 'test', 'framework', 'text', ...deliveryFilterNames),
+  validateSearch: keep('tab', 'test', 'framework', ...deliveryFilterNames, ...besideNames),
   component: lazyRouteComponent(() => import('./views/webhooks/webhook-detail'), 'WebhookDetail'),
 });
 
@@ -88,7 +96,7 @@ const delivery = createRoute({
 const deliveries = createRoute({
   getParentRoute: () => root,
   path: 'deliveries',
-  validateSearch: keep(...deliveryFilterNames),
+  validateSearch: keep(...deliveryFilterNames, ...besideNames),
   component: lazyRouteComponent(() => import('./views/deliveries/delivery-list'), 'DeliveryList'),
 });
 
@@ -112,6 +120,12 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import('./views/audit/audit-log'), 'AuditLog'),
 });
 
+const verify = createRoute({
+  getParentRoute: () => root,
+  path: 'verify',
+  component: lazyRouteComponent(() => import('./views/receiver/verify-view'), 'VerifyView'),
+});
+
 const token = createRoute({
   getParentRoute: () => root,
   path: 'token',
@@ -132,6 +146,7 @@ export const router = createRouter({
     foundDelivery,
     eventTypes,
     audit,
+    verify,
     token,
   ]),
   basepath: '/console',

@@ -330,7 +330,7 @@ describeInBrowser('the views of the console', async (open) => {
     });
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '/events?range=24h'));
-    const box = (await page.locator('.u-over').boundingBox())!;
+    const box = (await page.locator('.plot-area').boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.25, box.y + 10);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.5, box.y + 10, { steps: 4 });
@@ -398,8 +398,8 @@ describeInBrowser('the views of the console', async (open) => {
     await tenant.data('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`);
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, `/audit?target_id=${webhook.id}`));
-    const entry = page.locator('.entry').filter({ hasText: 'webhook.updated' });
-    await entry.getByText('USR-grace').waitFor();
+    const entry = page.locator('.entry').filter({ hasText: 'USR-grace changed orders-eu: event_types' });
+    await entry.locator('summary').click();
     expect(await entry.locator('del').textContent()).toContain('*');
     expect(await entry.locator('ins').textContent()).toContain('invoice.*');
     await page.getByText('Chain intact').waitFor();
@@ -616,7 +616,7 @@ describeInBrowser('the views of the console', async (open) => {
       (all) => all.every(({ final }: { final: boolean }) => final),
     );
     await page.goto(`${service.publicUrl}/console/events/${last}`);
-    const row = page.getByRole('row', { name: 'Given up' }).filter({ hasText: 'Webhook disabled' });
+    const row = page.locator('.way li', { hasText: 'Given up' }).filter({ hasText: 'Webhook disabled' });
     await row.getByRole('link').click();
     await page.getByText('Not sent: the webhook was disabled before the first attempt.').waitFor();
     await page.getByText('Request (not sent)').waitFor();
@@ -696,10 +696,10 @@ describeInBrowser('the views of the console', async (open) => {
       route.request().resourceType() === 'fetch' ? wait(route) : route.fallback(),
     );
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
-    await page.getByText(/^next due \d\d:/).waitFor();
+    await page.getByRole('cell', { name: /^due \d\d:/ }).waitFor();
     // A list with an attempt that is due is read again, without live mode.
     next = '2026-11-16T10:00:00.000Z';
-    await page.getByText(/^next due 16 Nov/).waitFor();
+    await page.getByRole('cell', { name: /^due 16 Nov/ }).waitFor();
     const around = page.getByText('Look at its logs around').locator('time').first();
     expect(await around.getAttribute('title')).toMatch(/^\d+ \w+ \d{4} [\d:]{8} UTC$/);
     const earlier = 'from=2026-11-01T00:00:00.000Z&to=2026-11-02T00:00:00.000Z';

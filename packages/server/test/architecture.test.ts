@@ -167,7 +167,7 @@ describe('the packages', () => {
     // It loads @posthorn/server only at run time, and only if that is installed.
     cli: ['@posthorn/receiver', '@posthorn/receiver/testing', '@posthorn/client'],
     demo: ['@posthorn/client', '@posthorn/receiver'],
-    console: ['@posthorn/client'],
+    console: ['@posthorn/client', '@posthorn/receiver'],
     embedded: [],
     server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/embedded', '@posthorn/console', 'posthorn'],
   };

@@ -2,6 +2,7 @@ import { useRouter } from '@tanstack/react-router';
 import { useEffect, useMemo } from 'react';
 import { EntryMemory } from './entry-memory';
 import { type RangeSearch, rangeOf } from './range';
+import { besideNames } from './search';
 
 /** When each list was opened. */
 const openedAt = new EntryMemory<number>();
@@ -12,8 +13,8 @@ const openedAt = new EntryMemory<number>();
  */
 export function useListRange(search: RangeSearch & { live?: string }): { from?: string; to?: string } {
   const { history } = useRouter();
-  const { live: _, ...filters } = search;
-  const key = JSON.stringify(filters);
+  const unrelated: readonly string[] = ['live', ...besideNames];
+  const key = JSON.stringify(Object.entries(search).filter(([name]) => !unrelated.includes(name)));
   // biome-ignore lint/correctness/useExhaustiveDependencies: with other filters, it is a list that opens now
   const nowMs = useMemo(
     () => openedAt.get(history.location) ?? Math.floor(Date.now() / 60_000) * 60_000,

@@ -28,10 +28,13 @@ export function keep<K extends string>(...names: K[]) {
   };
 }
 
+/** What is open beside a list, which does not change the list. */
+export const besideNames = ['open', 'attempt', 'text'] as const;
+
 /** Returns whether the query of a URL has a filter. What carries over from view to view is not one. */
 export function hasFilter(search: object): boolean {
   return Object.entries(search).some(
-    ([name, value]) => value && !['tab', 'live', 'workspace_id'].includes(name),
+    ([name, value]) => value && !['tab', 'live', 'workspace_id', ...besideNames].includes(name),
   );
 }
 

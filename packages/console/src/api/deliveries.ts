@@ -47,6 +47,12 @@ export const deliveryPagesQuery = (filter: DeliveryFilter, limit = 25) =>
     ),
   });
 
+/** At most this many deliveries can be selected at once. */
+const matchingMax = 1_000;
+
+export const loadMatching = (filter: DeliveryFilter) =>
+  posthorn.deliveries.list({ ...queryOf(filter), limit: 100 }).search(matchingMax, matchingMax / 100);
+
 /** One page of deliveries, at most `limit` of them. */
 export const deliveryPageQuery = (filter: DeliveryFilter, limit: number) =>
   queryOptions({

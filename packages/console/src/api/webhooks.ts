@@ -1,6 +1,7 @@
 import type { Delivery, Webhook } from '@posthorn/client';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import { isFailing, judgedMax, latestFailureOf, mayAskToWait } from '../views/webhooks/failing';
+import { byUrgency } from '../views/webhooks/webhook-tag';
 import { posthorn } from './client';
 
 interface Verdict {
@@ -15,15 +16,16 @@ interface Verdict {
 /** A webhook and, if its latest attempt failed, what that means. */
 export interface JudgedWebhook extends Webhook, Verdict {}
 
-/** All webhooks that the token can see. An organization may be allowed more than one page of them. */
+/** All webhooks that the token can see, those with problems first. An organization may be allowed more than one page of them. */
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks', 'list'],
   queryFn: async ({ client, signal }): Promise<JudgedWebhook[]> => {
     const webhooks = await posthorn.webhooks.list({ limit: 100 }, { signal }).all();
     // If that many fail at once, the cause is something that they have in common, so there is no need to judge each
     // one.
-    if (webhooks.filter(mayFail).length > judgedWebhooksMax) return webhooks;
-    return Promise.all(webhooks.map((webhook) => judged(webhook, client)));
+    const isCommon = webhooks.filter(mayFail).length > judgedWebhooksMax;
+    const all = isCommon ? webhooks : await Promise.all(webhooks.map((webhook) => judged(webhook, client)));
+    return all.toSorted(byUrgency);
   },
 });
 

@@ -11,19 +11,34 @@ function rawText(headers: [string, string][], body: string): string {
   return [...headers.map(([name, value]) => `${name}: ${value}`), '', body].join('\n');
 }
 
+/** Headers that every request has, and that say nothing about this one. */
+const standard = /^(accept|accept-encoding|connection|content-length|content-type|user-agent)$/i;
+
 function Message({ headers, body, isRaw }: { headers: [string, string][]; body: string; isRaw: boolean }) {
+  const folded = headers.filter(([name]) => standard.test(name));
+  const isFolded = folded.length > 1 && folded.length < headers.length;
   return (
     <>
-      {headers.map(([name, value]) => (
-        <span key={name}>
-          <span className="t-key">{name}</span>: <span className="header-value">{value}</span>
-          {'\n'}
-        </span>
-      ))}
+      {isFolded && (
+        <details>
+          <summary>{folded.length} standard headers</summary>
+          <Headers headers={folded} />
+        </details>
+      )}
+      <Headers headers={isFolded ? headers.filter((one) => !folded.includes(one)) : headers} />
       {headers.length > 0 && '\n'}
       <JsonText text={body} isRaw={isRaw} />
     </>
   );
+}
+
+function Headers({ headers }: { headers: [string, string][] }) {
+  return headers.map(([name, value]) => (
+    <span key={name}>
+      <span className="t-key">{name}</span>: <span className="header-value">{value}</span>
+      {'\n'}
+    </span>
+  ));
 }
 
 /** The request as it is sent, without its signatures. Raw shows the exact bytes of the body. */

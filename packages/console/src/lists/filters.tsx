@@ -1,8 +1,9 @@
-import { useId, useState } from 'react';
+import { type ReactNode, useId, useState } from 'react';
 import { useFieldValue } from '../address/field-value';
 import { noRange, type RangeSearch } from '../address/range';
 import { useSetSearch } from '../address/search';
 import { useZone } from '../browser/preferences';
+import { Button } from '../parts/button';
 import { Icon } from '../parts/icon';
 import { formatClock, formatRange } from '../text/format';
 import { RangePicker } from './range-picker';
@@ -132,17 +133,31 @@ export function FilterSelect({
   );
 }
 
+/** The filters of a list. On a narrow screen, they are behind a button that says how many of them apply. */
+export function FilterSheet({ applied, children }: { applied: number; children: ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div className={isOpen ? 'filter-sheet open' : 'filter-sheet'}>
+      <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Filters{applied > 0 && ` (${applied})`}
+      </Button>
+      {children}
+    </div>
+  );
+}
+
 /** An active filter, with a button that removes it. */
 export function Chip({ name, value, onRemove }: { name: string; value: string; onRemove: () => void }) {
   return (
     <span className="chip">
       <span className="cut" title={value}>
-        {name} <b className="mono">{value}</b>
+        {name && `${name} `}
+        <b className="mono">{value}</b>
       </span>
       <button
         type="button"
         className="icon-btn"
-        aria-label={`Remove the filter ${name} ${value}`}
+        aria-label={name ? `Remove the filter ${name} ${value}` : `Remove ${value}`}
         onClick={onRemove}
       >
         <Icon name="close" size={12} />

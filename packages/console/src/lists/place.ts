@@ -21,5 +21,8 @@ export function moveInList(entry: HistoryLocation, step: 1 | -1): void {
   const focused = rows.indexOf(document.activeElement as HTMLAnchorElement);
   const at = focused < 0 ? rows.findIndex(({ pathname }) => pathname === places.get(entry)) : focused;
   const next = at < 0 ? (step === 1 ? 0 : rows.length - 1) : at + step;
-  rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
+  const row = rows[Math.max(0, Math.min(rows.length - 1, next))];
+  row?.focus();
+  // Beside the list, the detail follows.
+  if (document.querySelector('.beside')) row?.click();
 }

@@ -14,7 +14,8 @@ export function Segmented<K extends string>({
   onChange,
 }: {
   label: string;
-  choices: readonly { key: K; label: string }[];
+  /** With how many there are, if that is known. */
+  choices: readonly { key: K; label: string; count?: string | undefined }[];
   value: K | undefined;
   /** Undefined if the choice is fixed. */
   onChange: ((key: K) => void) | undefined;
@@ -31,6 +32,7 @@ export function Segmented<K extends string>({
           onClick={() => onChange?.(choice.key)}
         >
           {choice.label}
+          {choice.count !== undefined && <span className="soft">{choice.count}</span>}
         </button>
       ))}
     </div>

@@ -1,8 +1,10 @@
 import type { Delivery } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import type { ComponentProps } from 'react';
+import type { ComponentProps, MouseEvent } from 'react';
 
-type Rest = Pick<ComponentProps<'a'>, 'className' | 'title' | 'children'>;
+type Rest = Pick<ComponentProps<'a'>, 'className' | 'title' | 'children' | 'aria-current'> & {
+  onClick?: (event: MouseEvent<HTMLAnchorElement>) => void;
+};
 
 export function WebhookLink({ id, tab, ...rest }: Rest & { id: string; tab?: string }) {
   return <Link to="/webhooks/$webhookId" params={{ webhookId: id }} search={tab ? { tab } : {}} {...rest} />;

@@ -114,6 +114,11 @@ function isSameDay(oneMs: number, otherMs: number, zone: Zone): boolean {
   return date.format(oneMs) === date.format(otherMs);
 }
 
+/** `Saturday, 14 November` */
+export function formatDate(atMs: number, zone: Zone): string {
+  return formatOf(zone, { weekday: 'long', day: 'numeric', month: 'long' }).format(atMs);
+}
+
 /** `14 Nov` */
 export function formatDay(atMs: number, zone: Zone): string {
   return formatOf(zone, dayParts).format(atMs);

@@ -6,17 +6,19 @@ import { useLive } from '../../address/live';
 import { posthorn } from '../../api/client';
 import { pagesOf } from '../../api/query-client';
 import { webhooksQuery } from '../../api/webhooks';
+import { useZone } from '../../browser/preferences';
 import { FilterBar } from '../../lists/filters';
 import { Listed } from '../../lists/more';
 import { ClearFilters } from '../../lists/no-match';
 import { CopyButton } from '../../parts/copy';
+import { Icon } from '../../parts/icon';
 import { DeliveryLink, EventLink } from '../../parts/links';
 import { Empty, Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission, useToken } from '../../session/token';
-import { formatCount } from '../../text/format';
+import { formatCount, formatDate } from '../../text/format';
 import { shortId } from '../../text/identifier';
-import { TimeAgo } from '../../text/time';
+import { ClockTime, ExactTime, TimeAgo } from '../../text/time';
 import { webhookName } from '../webhooks/webhook-tag';
 
 const names = {
@@ -71,6 +73,7 @@ function Entries() {
   const may = usePermission();
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
   const webhookNames = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
+  const shownZone = useZone();
   const entries = query.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <>
@@ -92,51 +95,97 @@ function Entries() {
           </Empty>
         }
       >
-        {entries.map((entry) => (
-          <Entry key={entry.id} entry={entry} targetName={webhookNames.get(entry.target.id)} />
-        ))}
+        {[...Map.groupBy(entries, ({ created_at: at }) => formatDate(Date.parse(at), shownZone))].map(
+          ([day, ofDay]) => (
+            <section key={day}>
+              <h2 className="day">{day}</h2>
+              {ofDay.map((entry) => (
+                <Entry key={entry.id} entry={entry} targetName={webhookNames.get(entry.target.id)} />
+              ))}
+            </section>
+          ),
+        )}
       </Listed>
     </>
   );
 }
 
+/** What an action is called in a sentence, such as `USR-ada created billing`. */
+const verbs: Record<string, string> = {
+  created: 'created',
+  updated: 'changed',
+  deleted: 'deleted',
+  verified: 'verified',
+  tested: 'sent a test to',
+  redelivered: 'redelivered an event to',
+  replayed: 'started a replay to',
+  secret_rotated: 'rotated the secret of',
+  revoked: 'revoked',
+};
+
+/** An entry as a sentence. Its fields are behind it; those of a change are listed in it. */
 function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | undefined }) {
+  const { actor, target, action, created_at: at, source_address: source } = entry;
   const changes = Object.entries(entry.changes);
+  const verb = verbs[action.slice(action.lastIndexOf('.') + 1)];
+  const changed = changes
+    .filter(([, { from, to }]) => !isNothing(from) && !isNothing(to))
+    .map(([field]) => field);
+  const line = (
+    <>
+      <span className="soft">
+        <ClockTime at={at} />
+      </span>
+      <span>
+        <Link
+          to="/audit"
+          search={{ actor_id: actor.id }}
+          title={`${actor.type} ${actor.id}: show its entries`}
+        >
+          <b>{shortId(actor.id)}</b>
+        </Link>{' '}
+        {verb ?? (
+          <>
+            did <code>{action}</code> to
+          </>
+        )}{' '}
+        <Link
+          to="/audit"
+          search={{ target_id: target.id }}
+          className={targetName === undefined ? 'mono' : 'strong'}
+          title={`${target.type} ${target.id}: show its entries`}
+        >
+          {targetName ?? shortId(target.id)}
+        </Link>
+        {verb === 'changed' && changed.length > 0 && <span className="soft">: {changed.join(', ')}</span>}
+      </span>
+      <code className="soft wide">{action}</code>
+    </>
+  );
   return (
-    <article className="entry">
-      <div className="line">
-        <b className="mono">{entry.action}</b>
-        <span>
-          <Link to="/audit" search={{ actor_id: entry.actor.id }} className="mono" title={entry.actor.type}>
-            {entry.actor.id}
-          </Link>{' '}
-          <span className="soft">on</span>{' '}
-          {targetName !== undefined && <span className="strong">{targetName} </span>}
-          <Link
-            to="/audit"
-            search={{ target_id: entry.target.id }}
-            className={targetName === undefined ? 'mono' : 'mono soft'}
-            title={`${entry.target.type} ${entry.target.id}: show its entries`}
-          >
-            {targetName === undefined ? entry.target.id : shortId(entry.target.id)}
-          </Link>
-        </span>
-        <span className="grow" />
-        <span className="soft small">
-          {entry.source_address && `from ${entry.source_address} · `}
-          <TimeAgo at={entry.created_at} />
-        </span>
-      </div>
-      {changes.length > 0 && (
-        <div className="change small">
-          {changes.map(([field, { from, to }]) => (
-            <div key={field}>
-              <span className="soft">{field}</span> <Change from={from} to={to} target={entry.target} />
-            </div>
-          ))}
+    <details className="entry">
+      <summary>
+        {line}
+        <Icon name="expand" />
+      </summary>
+      <div className="change small">
+        {changes.map(([field, { from, to }]) => (
+          <div key={field}>
+            <span className="soft">{field}</span> <Change from={from} to={to} target={target} />
+          </div>
+        ))}
+        <div>
+          <span className="soft">recorded</span>
+          <span>
+            <ExactTime at={at} />
+            {source && ` from ${source}`}
+          </span>
         </div>
-      )}
-    </article>
+        <div>
+          <span className="soft">entry</span> <code>{entry.id}</code>
+        </div>
+      </div>
+    </details>
   );
 }
 

@@ -22,14 +22,20 @@ import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
 import { formatMs } from '../../text/format';
 import { webhookName } from '../webhooks/webhook-tag';
-import { AttemptTimeline } from './attempt-timeline';
+import { AttemptStrip } from './attempt-strip';
+import { deliveryMarkdown } from './delivery-markdown';
 import { DeliveryTag, outcomeOf } from './delivery-tag';
 import { Diagnosis, LaterDelivery } from './diagnosis';
 import { isAboutToChange } from './next-attempt';
 
 export function DeliveryDetail() {
-  const may = usePermission();
   const { webhookId, deliveryId } = useParams({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
+  return <DeliveryView webhookId={webhookId} deliveryId={deliveryId} />;
+}
+
+/** A delivery, on a page of its own or beside its list. */
+export function DeliveryView({ webhookId, deliveryId }: { webhookId: string; deliveryId: string }) {
+  const may = usePermission();
   const { refetchInterval } = useLive();
   const delivery = useQuery({
     ...deliveryQuery(webhookId, deliveryId),
@@ -63,8 +69,8 @@ function Body({
   webhook: Webhook | undefined;
 }) {
   const may = usePermission();
-  const search = useSearch({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
-  const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
+  const search = useSearch({ strict: false });
+  const navigate = useNavigate();
   const set = useSetSearch({ replace: true });
   const again = useRedelivery(webhookId);
   // As soon as the page shows the effect of a request, it no longer matters that its response was lost.
@@ -81,7 +87,9 @@ function Body({
     again.mutate(delivery, {
       onSuccess: ({ id }) => {
         const isSame = id === delivery.id;
+        if (search.open) return set({ open: `${webhookId}/${id}`, attempt: undefined });
         void navigate({
+          to: '/webhooks/$webhookId/deliveries/$deliveryId',
           params: { webhookId, deliveryId: id },
           // Without a chosen attempt, the page shows the newest one as soon as it is made.
           search: (now) => ({ ...now, attempt: undefined }) as never,
@@ -97,6 +105,9 @@ function Body({
         <DeliveryTag delivery={delivery} />
         <Identifier id={delivery.id} />
         <span className="grow" />
+        <Button onClick={() => copyText(deliveryMarkdown(delivery, webhook), 'the delivery as Markdown')}>
+          Copy as Markdown
+        </Button>
         {request?.url && (
           <Button
             onClick={() => copyText(curlOfRequest(request), 'the curl command, which has no signature')}
@@ -113,56 +124,67 @@ function Body({
       {error && <ProblemNote error={error} isAction />}
       <LaterDelivery delivery={delivery} />
       <Diagnosis delivery={delivery} webhookId={webhookId} webhook={webhook} />
-      <div className="two">
-        <section>
-          <div className="section-head">
-            <h2>Attempts</h2>
-            <span className="grow" />
-            {may.readEvents && (
-              <EventLink id={delivery.event_id} className="link">
-                The event and its other deliveries
-              </EventLink>
+      {(delivery.attempt_log.length > 0 || !delivery.final || delivery.error === 'disabled') && (
+        <AttemptStrip
+          delivery={delivery}
+          chosen={chosen}
+          onChoose={(attempt) => set({ attempt: String(attempt) })}
+        />
+      )}
+      <div className="section-head section">
+        <h2>Request and response</h2>
+        <span className="grow" />
+        {may.readEvents && (
+          <EventLink id={delivery.event_id} className="link">
+            The event and its other deliveries
+          </EventLink>
+        )}
+        <PrettySwitch label="Body format" isRaw={isRaw} />
+      </div>
+      <div className={chosen ? 'two' : undefined}>
+        {request && (
+          <RequestBox
+            title={
+              chosen
+                ? `Request of attempt ${chosen.attempt}`
+                : delivery.final
+                  ? 'Request (not sent)'
+                  : 'First request'
+            }
+            request={chosen ? requestOf(request, chosen) : request}
+            isRaw={isRaw}
+          >
+            {request.url && (
+              <p className="soft small">
+                The command from <b>Copy as curl</b> has no signature. To send this event with one, run{' '}
+                <code>{triggerCommand(delivery.event_id, request.url)}</code>. To check a request that the
+                receiver got,{' '}
+                <Link to="/verify" className="link">
+                  paste it here
+                </Link>
+                . To get the command line, run <code>{downloadCommand()}</code> and{' '}
+                <code>node posthorn.mjs login</code>.
+              </p>
             )}
-          </div>
-          <AttemptTimeline
-            delivery={delivery}
-            chosen={chosen?.attempt}
-            onChoose={(attempt) => set({ attempt: String(attempt) })}
-          />
-        </section>
-        <div className="stack">
-          <div className="section-head">
-            <h2>Request and response</h2>
-            <span className="grow" />
-            <PrettySwitch label="Body format" isRaw={isRaw} />
-          </div>
-          {request && (
-            <RequestBox
-              title={chosen ? 'Latest request' : delivery.final ? 'Request (not sent)' : 'First request'}
-              request={chosen === delivery.attempt_log.at(-1) ? request : withoutAttempt(request)}
-              isRaw={isRaw}
-            >
-              {request.url && (
-                <p className="soft small">
-                  The command from <b>Copy as curl</b> has no signature. To send this event with one, run{' '}
-                  <code>{triggerCommand(delivery.event_id, request.url)}</code>. To check the signatures of a
-                  request that the receiver got, run <code>node posthorn.mjs verify</code>. To get the command
-                  line, run <code>{downloadCommand()}</code> and <code>node posthorn.mjs login</code>.
-                </p>
-              )}
-            </RequestBox>
-          )}
-          {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
-        </div>
+          </RequestBox>
+        )}
+        {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
       </div>
     </>
   );
 }
 
-/** Leaves out the number of the latest attempt, which is wrong for an earlier one. */
-function withoutAttempt(request: SentRequest): SentRequest {
-  const { 'X-Service-Attempt': _, ...headers } = request.headers;
-  return { ...request, headers };
+/** Returns the request of an attempt. Only two headers differ from those of the latest one. */
+function requestOf(latest: SentRequest, { attempt, attempted_at: at }: Attempt): SentRequest {
+  const own: Record<string, string> = {
+    'webhook-timestamp': String(Math.floor(Date.parse(at) / 1_000)),
+    'x-service-attempt': String(attempt),
+  };
+  const headers = Object.entries(latest.headers).map(([name, value]) => [
+    name,
+    own[name.toLowerCase()] ?? value,
+  ]);
+  return { ...latest, headers: Object.fromEntries(headers) };
 }
 
 function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean }) {

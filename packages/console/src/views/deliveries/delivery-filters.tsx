@@ -2,10 +2,10 @@ import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { noRange, type RangeSearch } from '../../address/range';
 import { type SearchOf, useSetSearch } from '../../address/search';
-import { deliveryStates } from '../../api/deliveries';
+import { type DeliveryFilter, deliveryPageQuery, deliveryStates } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
 import { useZone } from '../../browser/preferences';
-import { Chip, FilterSelect, RangeChip } from '../../lists/filters';
+import { Chip, FilterSelect, FilterSheet, RangeChip } from '../../lists/filters';
 import { RangePicker } from '../../lists/range-picker';
 import { Segmented } from '../../parts/button';
 import { usePermission } from '../../session/token';
@@ -18,11 +18,21 @@ export type DeliverySearch = RangeSearch &
 
 const stateNames = { retrying: 'Retrying', given_up: 'Given up', delivered: 'Delivered' } as const;
 
+const countedMax = 100;
+
+/** Returns how many deliveries match, `100+` for more: counted as the list finds them, so that both say the same. */
+function useCount(filter: DeliveryFilter): string | undefined {
+  const { data } = useQuery({ ...deliveryPageQuery(filter, countedMax), staleTime: 15_000 });
+  return data && `${data.data.length}${data.hasMore ? '+' : ''}`;
+}
+
 export function DeliveryFilters({
   search,
+  filter,
   webhooks,
 }: {
   search: DeliverySearch;
+  filter: DeliveryFilter;
   /** Undefined if the webhook is fixed. */
   webhooks: Webhook[] | undefined;
 }) {
@@ -32,36 +42,43 @@ export function DeliveryFilters({
   const shownZone = useZone();
   const failedMs = Date.parse(search.failed_from ?? '');
   const set = useSetSearch();
+  const counts: Record<string, string | undefined> = {
+    retrying: useCount({ ...filter, state: 'retrying' }),
+    given_up: useCount({ ...filter, state: 'given_up' }),
+  };
+  const applied = [search.webhook_id, search.event_type, search.range].filter(Boolean).length;
   return (
     <div className="filters">
       <Segmented
         label="State"
         choices={[
           { key: 'any', label: 'All' },
-          ...deliveryStates.map((key) => ({ key, label: stateNames[key] })),
+          ...deliveryStates.map((key) => ({ key, label: stateNames[key], count: counts[key] })),
         ]}
         value={search.state ?? 'any'}
         onChange={(state) => set({ state: state === 'any' ? undefined : state })}
       />
-      {webhooks && (
-        <FilterSelect
-          label="Webhook"
-          all="All webhooks"
-          value={search.webhook_id ?? ''}
-          options={webhooks.map(({ id }) => ({ value: id, name: names.get(id) }))}
-          onChange={(id) => set({ webhook_id: id || undefined })}
-        />
-      )}
-      {types && (
-        <FilterSelect
-          label="Event type"
-          all="All event types"
-          value={search.event_type ?? ''}
-          options={types.map(({ type }) => ({ value: type }))}
-          onChange={(type) => set({ event_type: type || undefined })}
-        />
-      )}
-      <RangePicker search={search} />
+      <FilterSheet applied={applied}>
+        {webhooks && (
+          <FilterSelect
+            label="Webhook"
+            all="All webhooks"
+            value={search.webhook_id ?? ''}
+            options={webhooks.map(({ id }) => ({ value: id, name: names.get(id) }))}
+            onChange={(id) => set({ webhook_id: id || undefined })}
+          />
+        )}
+        {types && (
+          <FilterSelect
+            label="Event type"
+            all="All event types"
+            value={search.event_type ?? ''}
+            options={types.map(({ type }) => ({ value: type }))}
+            onChange={(type) => set({ event_type: type || undefined })}
+          />
+        )}
+        <RangePicker search={search} />
+      </FilterSheet>
       {search.event_type && !types && (
         <Chip name="type" value={search.event_type} onRemove={() => set({ event_type: undefined })} />
       )}

@@ -6,19 +6,21 @@ import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
 import { hasFilter } from '../../address/search';
 import { inWorkspace, WorkspaceNote } from '../../address/workspace';
-import { type DeliveryFilter, deliveryPagesQuery, deliveryStates } from '../../api/deliveries';
+import { type DeliveryFilter, deliveryPagesQuery, deliveryStates, loadMatching } from '../../api/deliveries';
 import { webhooksQuery } from '../../api/webhooks';
+import { Beside, type RowProps, useBeside } from '../../lists/beside';
 import { Listed } from '../../lists/more';
 import { type Column, Table } from '../../lists/table';
 import { DeliveryLink } from '../../parts/links';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { formatMs } from '../../text/format';
-import { shortId } from '../../text/identifier';
-import { Countdown, TimeAgo } from '../../text/time';
+import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { TypeName } from '../../text/type-name';
 import { webhookNames } from '../webhooks/webhook-names';
+import { DeliveryView } from './delivery-detail';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
+import { DeliveryHistogram } from './delivery-histogram';
 import { DeliveryTag, HeldNote, outcomeOf } from './delivery-tag';
 import { isHeld, rereadAfterMs } from './next-attempt';
 import { NoDeliveries, NoneSoFar } from './no-deliveries';
@@ -37,12 +39,13 @@ export function DeliveryList() {
 }
 
 const columns: Column[] = [
+  { name: 'Created', className: 'wide', width: '112px' },
   { name: 'Event' },
-  { name: 'State', className: 'r-narrow', width: '114px', onPhone: '96px' },
-  { name: 'Response', className: 'wide', width: '184px' },
-  { name: 'Duration', className: 'r wide roomy', width: '86px' },
-  { name: 'Attempts', className: 'r wide roomy', width: '86px' },
-  { name: 'Created', className: 'r wide', width: '116px' },
+  { name: 'Webhook', className: 'wide' },
+  { name: 'State', className: 'r-narrow', width: '96px', onPhone: '92px' },
+  { name: 'Response', className: 'wide', width: '148px' },
+  { name: 'Attempts', className: 'r wide roomy', width: '78px' },
+  { name: 'Next', className: 'r wide roomy', width: '158px' },
 ];
 
 /** The deliveries of all webhooks, or of one. */
@@ -79,6 +82,15 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
 
   const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
 
+  const { open, rowProps } = useBeside();
+  const [openWebhook = '', openDelivery = ''] = open?.split('/') ?? [];
+
+  /** Selects what matches the filters, as far as one search reaches. */
+  async function selectMatching(): Promise<void> {
+    const { data } = await loadMatching(filter);
+    toggle(data, true);
+  }
+
   function toggle(chosen: readonly Delivery[], isOn: boolean): void {
     setSelected((now) => {
       const next = new Map(now);
@@ -105,11 +117,18 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   );
 
   return (
-    <>
+    <Beside
+      detail={open && <DeliveryView key={open} webhookId={openWebhook} deliveryId={openDelivery} />}
+      page={{
+        to: '/webhooks/$webhookId/deliveries/$deliveryId',
+        params: { webhookId: openWebhook, deliveryId: openDelivery },
+      }}
+    >
       {/* There is nothing to filter if there are no deliveries at all. */}
       {!(isEmpty && !isFiltered) && (
-        <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
+        <DeliveryFilters search={search} filter={filter} webhooks={webhook ? undefined : (listed ?? [])} />
       )}
+      {!webhook && !isEmpty && <DeliveryHistogram search={search} />}
       <Listed
         query={query}
         count={rows.length}
@@ -123,6 +142,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
             <NoDeliveries
               isFiltered={isFiltered}
               type={search.event_type}
+              state={state}
               webhook={webhook}
               webhooks={webhooks}
               workspaceId={filter.workspace_id}
@@ -131,15 +151,18 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
         }
       >
         <Table
-          columns={
-            may.send ? [{ name: selectAll, className: 'select-cell', width: '34px' }, ...columns] : columns
-          }
+          columns={[
+            ...(may.send ? [{ name: selectAll, className: 'select-cell', width: '34px' }] : []),
+            // The list of one webhook does not repeat its name.
+            ...columns.filter(({ name }) => !webhook || name !== 'Webhook'),
+          ]}
         >
           {rows.map((delivery) => (
             <Row
               key={delivery.id}
               delivery={delivery}
               name={webhook ? undefined : (names.get(delivery.webhook_id) ?? delivery.webhook_id)}
+              linkProps={rowProps(`${delivery.webhook_id}/${delivery.id}`)}
               isSelected={selected.has(delivery.id)}
               onSelect={may.send ? (isOn) => toggle([delivery], isOn) : undefined}
             />
@@ -152,9 +175,10 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
           deliveries={[...selected.values()].map((one) => shown.get(one.id) ?? one)}
           hidden={selected.size - shownAndSelected}
           onDeselect={(sent) => toggle(sent, false)}
+          onSelectAll={query.hasNextPage && shownAndSelected === rows.length ? selectMatching : undefined}
         />
       )}
-    </>
+    </Beside>
   );
 }
 
@@ -168,11 +192,14 @@ function dueInMs(pages: readonly Page<Delivery>[]): number | false {
 function Row({
   delivery,
   name,
+  linkProps,
   isSelected,
   onSelect,
 }: {
   delivery: Delivery;
+  /** Undefined if the webhook is fixed. */
   name: string | undefined;
+  linkProps: RowProps;
   isSelected: boolean;
   onSelect: ((isOn: boolean) => void) | undefined;
 }) {
@@ -190,21 +217,20 @@ function Row({
           </label>
         </td>
       )}
+      <td className="wide soft">
+        <ClockTime at={delivery.created_at} />
+      </td>
       <td>
-        <DeliveryLink className="row-link mono" of={delivery}>
+        <DeliveryLink className="row-link mono" of={delivery} {...linkProps}>
           <TypeName type={delivery.event_type} />
         </DeliveryLink>
         {/* A long name is shortened, not what follows it. */}
-        <span className="second parts">
+        <span className="second parts narrow">
           {name !== undefined && <span className="cut">{name}</span>}
-          <span className="wide" title={delivery.event_id}>
-            {shortId(delivery.event_id)}
-          </span>
-          <span className="narrow">
-            {isHeld(delivery) ? 'waiting for verification' : outcomeOf(delivery)}
-          </span>
+          <span>{isHeld(delivery) ? 'waiting for verification' : outcomeOf(delivery)}</span>
         </span>
       </td>
+      {name !== undefined && <td className="wide">{name}</td>}
       <td className="r-narrow">
         <DeliveryTag delivery={delivery} />
         <span className="second narrow">
@@ -213,19 +239,12 @@ function Row({
       </td>
       <td className="wide">
         {outcomeOf(delivery)}
-        {!delivery.final && delivery.next_attempt_at && (
-          <span className="second">
-            next <Countdown to={delivery.next_attempt_at} />
-          </span>
-        )}
-        {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
-      </td>
-      <td className="r wide roomy soft">
-        {delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}
+        {delivery.duration_ms !== null && <span className="soft"> · {formatMs(delivery.duration_ms)}</span>}
       </td>
       <td className="r wide roomy soft">{delivery.attempts}</td>
-      <td className="r wide soft">
-        <TimeAgo at={delivery.created_at} />
+      <td className="r wide roomy soft">
+        {!delivery.final && delivery.next_attempt_at && <Countdown to={delivery.next_attempt_at} />}
+        {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
       </td>
     </tr>
   );

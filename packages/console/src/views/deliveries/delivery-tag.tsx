@@ -2,7 +2,7 @@ import type { Delivery } from '@posthorn/client';
 import { WebhookLink } from '../../parts/links';
 
 export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final'> }) {
-  if (delivery.status === 'success') return <span className="tag ok">Delivered</span>;
+  if (delivery.status === 'success') return <span className="tag ok quiet">Delivered</span>;
   if (delivery.status === 'pending') return <span className="tag mute">Pending</span>;
   return delivery.final ? (
     <span className="tag bad">Given up</span>
@@ -34,14 +34,12 @@ export function outcomeOf({ http_status, error }: Pick<Delivery, 'http_status' |
  */
 export function HeldNote({ webhookId }: { webhookId: string }) {
   return (
-    <span className="second">
-      <WebhookLink
-        id={webhookId}
-        className="link above"
-        title="The delivery is waiting until the webhook is verified."
-      >
-        waiting for verification
-      </WebhookLink>
-    </span>
+    <WebhookLink
+      id={webhookId}
+      className="link above"
+      title="The delivery is waiting until the webhook is verified."
+    >
+      waiting for verification
+    </WebhookLink>
   );
 }

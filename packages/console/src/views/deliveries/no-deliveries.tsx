@@ -1,5 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { WholeOrganization } from '../../address/workspace';
+import type { DeliveryFilter } from '../../api/deliveries';
 import { MoreButton, MoreError, type Pages } from '../../lists/more';
 import { NoMatch } from '../../lists/no-match';
 import { WebhookLink } from '../../parts/links';
@@ -27,10 +28,17 @@ export function NoneSoFar({ searchedTo, query }: { searchedTo: string | undefine
   );
 }
 
+/** That nothing failed is good news, not a search without a result. */
+const noneOf: Partial<Record<string, string>> = {
+  given_up: 'Nothing was given up',
+  retrying: 'Nothing is waiting to be retried',
+};
+
 /** Says why no delivery is listed, and what to do. */
 export function NoDeliveries({
   isFiltered,
   type,
+  state,
   webhook,
   webhooks,
   workspaceId,
@@ -38,6 +46,7 @@ export function NoDeliveries({
   isFiltered: boolean;
   /** The event type that the list is filtered by. */
   type: string | undefined;
+  state: DeliveryFilter['state'];
   webhook: Webhook | undefined;
   webhooks: Webhook[] | undefined;
   /** The workspace that the list is limited to. */
@@ -45,7 +54,13 @@ export function NoDeliveries({
 }) {
   const token = useToken();
   if (isFiltered) {
-    return <NoMatch title="No matching deliveries" type={type} workspaceId={workspaceId} />;
+    return (
+      <NoMatch
+        title={(state && noneOf[state]) || 'No matching deliveries'}
+        type={type}
+        workspaceId={workspaceId}
+      />
+    );
   }
   if (webhooks?.length === 0) return <FirstWebhook />;
   if (workspaceId) {

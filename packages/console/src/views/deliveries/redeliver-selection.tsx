@@ -26,11 +26,14 @@ export function RedeliverSelection({
   deliveries: selected,
   hidden,
   onDeselect,
+  onSelectAll,
 }: {
   deliveries: readonly Delivery[];
-  /** How many of them are not in the list, because its filters have changed. */
+  /** How many of them are not in the list: other filters apply now, or it was not loaded that far. */
   hidden: number;
   onDeselect: (deliveries: readonly Delivery[]) => void;
+  /** Selects what matches the filters and is not shown yet. Undefined if nothing else does. */
+  onSelectAll: (() => Promise<void>) | undefined;
 }) {
   const client = useQueryClient();
   const [isConfirming, setConfirming] = useState(false);
@@ -98,6 +101,7 @@ export function RedeliverSelection({
         {hidden > 0 && `, ${hidden} not shown`}
       </b>
       <span className="grow" />
+      {onSelectAll && <Button onClick={() => void onSelectAll()}>Select all that match</Button>}
       <Button onClick={() => onDeselect(selected)}>Clear</Button>
       <Button kind="primary" data-key="r" onClick={open}>
         Redeliver…
@@ -134,7 +138,7 @@ export function RedeliverSelection({
             {selected.length === 1
               ? 'The selected delivery is'
               : `${hidden} of the selected deliveries ${hidden === 1 ? 'is' : 'are'}`}{' '}
-            hidden by the current filters.
+            not shown in the list.
           </p>
         )}
         {held > 0 && !redeliver.isPending && <p>{heldSentenceOf(held, selected.length)}</p>}

@@ -14,11 +14,16 @@ import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
 import { ClockTime, ExactTime } from '../../text/time';
-import { EventDeliveries } from './event-deliveries';
+import { EventWay } from './event-way';
 
 export function EventDetail() {
-  const may = usePermission();
   const { eventId } = useParams({ from: '/events/$eventId' });
+  return <EventView eventId={eventId} />;
+}
+
+/** An event, on a page of its own or beside its list. */
+export function EventView({ eventId }: { eventId: string }) {
+  const may = usePermission();
   const event = useQuery({ ...eventQuery(eventId), enabled: may.readEvents });
   useShownItem(event.data?.event.type);
   if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
@@ -34,7 +39,7 @@ export function EventDetail() {
 
 function Body({ found: { event, payloadText } }: { found: EventWithText }) {
   const may = usePermission();
-  const isRaw = useSearch({ from: '/events/$eventId' }).text === 'raw';
+  const isRaw = useSearch({ strict: false }).text === 'raw';
   return (
     <>
       <div className="head">
@@ -69,7 +74,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             <dt>Workspace</dt>
             <dd>{event.workspace_id ? <code>{event.workspace_id}</code> : 'whole organization'}</dd>
           </dl>
-          {may.readWebhooks && <EventDeliveries event={event} />}
+          {may.readWebhooks && <EventWay event={event} />}
           <SubjectHistory event={event} />
         </div>
         <div className="stack">

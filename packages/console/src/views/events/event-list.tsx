@@ -4,8 +4,10 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { memo, useEffect, useMemo } from 'react';
 import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
+import { hasFilter } from '../../address/search';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { staleMs } from '../../api/query-client';
+import { Beside, type RowProps, useBeside } from '../../lists/beside';
 import { Listed } from '../../lists/more';
 import { NoMatch } from '../../lists/no-match';
 import { type Column, Table } from '../../lists/table';
@@ -16,6 +18,7 @@ import { usePermission, useToken } from '../../session/token';
 import { shortId } from '../../text/identifier';
 import { ClockTime } from '../../text/time';
 import { TypeName } from '../../text/type-name';
+import { EventView } from './event-detail';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { mustReadAgain, rowsOf } from './live-rows';
@@ -52,9 +55,13 @@ function Events() {
   const pages = query.data?.pages;
   const outcomes = useOutcomes(pages ?? [], rows, may.readWebhooks, refetchInterval);
   const isEmpty = pages !== undefined && rows.length === 0;
-  const isFiltered = Object.entries(search).some(([name, value]) => name !== 'live' && value);
+  const isFiltered = hasFilter(search) || Boolean(workspace_id);
+  const { open, rowProps } = useBeside();
   return (
-    <>
+    <Beside
+      detail={open && <EventView key={open} eventId={open} />}
+      page={{ to: '/events/$eventId', params: { eventId: open ?? '' } }}
+    >
       <div className="head">
         <h1>{search.subject_id ? `History of ${search.subject_id}` : 'Events'}</h1>
         {canFollow && !tail.error && (
@@ -89,11 +96,13 @@ function Events() {
               isFresh={tail.fresh.has(event.id)}
               outcome={outcomes.get(event.id)}
               showsOutcome={may.readWebhooks}
+              isOpen={open === event.id}
+              rowProps={rowProps}
             />
           ))}
         </Table>
       </Listed>
-    </>
+    </Beside>
   );
 }
 
@@ -130,11 +139,14 @@ const Row = memo(function Row({
   isFresh,
   outcome,
   showsOutcome,
+  rowProps,
 }: {
   event: Event;
   isFresh: boolean;
   outcome: FoundOutcome;
   showsOutcome: boolean;
+  isOpen: boolean;
+  rowProps: (id: string) => RowProps;
 }) {
   return (
     <tr className={isFresh ? 'fresh' : undefined}>
@@ -142,7 +154,7 @@ const Row = memo(function Row({
         <ClockTime at={event.created_at} />
       </td>
       <td>
-        <EventLink className="row-link mono" id={event.id}>
+        <EventLink className="row-link mono" id={event.id} {...rowProps(event.id)}>
           <TypeName type={event.type} />
         </EventLink>
         <span className="second parts narrow">

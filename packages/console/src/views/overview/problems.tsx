@@ -10,7 +10,7 @@ import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { ProblemNote } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { useIsPast, useNow } from '../../text/clock';
-import { formatDay, formatDuration, plural } from '../../text/format';
+import { formatCount, formatDay, formatDuration, plural } from '../../text/format';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import {
@@ -20,27 +20,26 @@ import {
   useVerification,
   VerifyButton,
 } from '../webhooks/remedies';
-import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
+import { hostOf, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 
 const shownMax = 5;
 
 /** One sentence for each problem, with one action. */
 export function Problems({ webhooks }: { webhooks: JudgedWebhook[] }) {
   if (webhooks.length === 0) return null;
-  const sorted = webhooks.toSorted(byUrgency);
   return (
     <ul className="problems">
-      {sorted.slice(0, shownMax).map((webhook) => {
+      {webhooks.slice(0, shownMax).map((webhook) => {
         const condition = shownStatusOf(webhook);
         if (condition === 'failing') return <FailingProblem key={webhook.id} webhook={webhook} />;
         if (condition === 'unverified') return <UnverifiedProblem key={webhook.id} webhook={webhook} />;
         return <DisabledProblem key={webhook.id} webhook={webhook} />;
       })}
-      {sorted.length > shownMax && (
+      {webhooks.length > shownMax && (
         <li className="problem">
           <span />
           <Link to="/webhooks" search={{ show: 'attention' }} className="link">
-            {plural(sorted.length - shownMax, 'more webhook needs', 'more webhooks need')} attention
+            {plural(webhooks.length - shownMax, 'more webhook needs', 'more webhooks need')} attention
           </Link>
         </li>
       )}
@@ -52,14 +51,15 @@ function Problem({
   webhook,
   says,
   severity,
-  then,
+  remedy,
   action,
   error,
 }: {
   webhook: JudgedWebhook;
   says: ReactNode;
   severity?: ReactNode;
-  then: ReactNode;
+  /** What to do about it. On a narrow screen, the page behind the row says so. */
+  remedy: ReactNode;
   /** Undefined if there is nothing to do but open the webhook. */
   action?: ReactNode;
   /** Why the action failed. */
@@ -69,14 +69,17 @@ function Problem({
     <li className="problem">
       <WebhookTag webhook={webhook} />
       <div>
-        <WebhookLink id={webhook.id} className="strong">
-          {webhookName(webhook)}
-        </WebhookLink>
-        {says}
-        {severity && <p>{severity}</p>}
-        <p>
-          {then} {webhook.description && <code>{webhook.url}</code>}
+        <div className="cause">
+          <WebhookLink id={webhook.id} className="strong">
+            {webhookName(webhook)}
+          </WebhookLink>
+          {says}
+        </div>
+        <p className="small">
+          {severity}
+          {webhook.description && <code title={webhook.url}>{hostOf(webhook.url)}</code>}
         </p>
+        <p className="small wide">{remedy}</p>
         {error && <ProblemNote error={error} isAction />}
       </div>
       {action ?? (
@@ -105,17 +108,8 @@ function FailingProblem({ webhook }: { webhook: JudgedWebhook }) {
           }
         />
       }
-      severity={<Severity webhook={webhook} />}
-      then={
-        <>
-          <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
-          {delivery?.next_attempt_at && (
-            <>
-              Next attempt <Countdown to={delivery.next_attempt_at} />.
-            </>
-          )}
-        </>
-      }
+      severity={<Severity webhook={webhook} nextAt={delivery?.next_attempt_at} />}
+      remedy={<WithTimes text={attempt?.remedy ?? '\u00a0'} />}
       action={
         target && may.send ? (
           <ChangeUrl webhook={webhook} url={target} />
@@ -138,13 +132,14 @@ function UnverifiedProblem({ webhook }: { webhook: JudgedWebhook }) {
       webhook={webhook}
       error={verify.error}
       says={<WithTimes text={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`} />}
-      then={
+      severity={
         failure && (
           <>
-            <WithTimes text={failure.remedy} /> Last tried <TimeAgo at={failure.at} />.
+            last tried <TimeAgo at={failure.at} /> ·{' '}
           </>
         )
       }
+      remedy={failure && <WithTimes text={failure.remedy} />}
       action={may.send ? <VerifyButton verify={verify} /> : undefined}
     />
   );
@@ -161,12 +156,7 @@ function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
     <Problem
       webhook={webhook}
       says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
-      then={
-        <>
-          It receives no events. Fix the receiver, activate the webhook, then replay the events that it
-          missed.
-        </>
-      }
+      remedy="It receives no events. Fix the receiver, activate the webhook, then replay the events that it missed."
     />
   );
 }
@@ -211,7 +201,7 @@ const dayMs = 86_400_000;
 const failingDaysMax = 5;
 
 /** How bad it is that a webhook fails: since when, how many deliveries wait, and when the service will disable it. */
-function Severity({ webhook }: { webhook: Webhook }) {
+function Severity({ webhook, nextAt }: { webhook: Webhook; nextAt: string | null | undefined }) {
   const { refetchInterval } = useLive();
   const { data: success } = useQuery({ ...lastSuccessQuery(webhook.id), refetchInterval });
   const { data: waiting } = useQuery({
@@ -224,10 +214,13 @@ function Severity({ webhook }: { webhook: Webhook }) {
   return (
     <>
       {success.at && <Since at={success.at} />}
-      {success.isNone && 'No delivery has arrived so far. '}
-      {waiting.hasMore
-        ? `${count}+ deliveries wait. `
-        : count > 0 && `${plural(count, 'delivery waits', 'deliveries wait')}. `}
+      {success.isNone && 'nothing has arrived so far · '}
+      {count > 0 && `${formatCount(count)}${waiting.hasMore ? '+' : ''} waiting · `}
+      {nextAt && (
+        <>
+          next <Countdown to={nextAt} /> ·{' '}
+        </>
+      )}
       {success.at && <Disabling sinceMs={Date.parse(success.at)} />}
     </>
   );
@@ -237,8 +230,8 @@ function Since({ at }: { at: string }) {
   const now = useNow(60_000);
   return (
     <>
-      Nothing has arrived since <ClockTime at={at} /> (
-      <span className="nowrap">{formatDuration(Math.max(60_000, now - Date.parse(at)))}</span>).{' '}
+      nothing has arrived since <ClockTime at={at} /> (
+      <span className="nowrap">{formatDuration(Math.max(60_000, now - Date.parse(at)))}</span>) ·{' '}
     </>
   );
 }
@@ -250,5 +243,5 @@ function Disabling({ sinceMs }: { sinceMs: number }) {
   const isEarly = !useIsPast(sinceMs + dayMs);
   if (useIsPast(atMs) || isEarly) return null;
   // The five days begin with the first failure after the latest success.
-  return `If this goes on, the webhook will be disabled about ${day}.`;
+  return `will be disabled about ${day} · `;
 }

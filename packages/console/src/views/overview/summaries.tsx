@@ -5,13 +5,13 @@ import { WebhookDay } from '../../charts/webhook-day';
 import { type Column, Table } from '../../lists/table';
 import { WebhookLink } from '../../parts/links';
 import { formatCount } from '../../text/format';
-import { byUrgency, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
+import { shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 
 const shownMax = 8;
 
 const webhookColumns: Column[] = [
   { name: 'Webhook' },
-  { name: 'Last 24 h', className: 'wide', width: '118px' },
+  { name: 'Failures, 24 h', className: 'wide', width: '118px' },
   { name: 'Success', className: 'r', width: '86px', onPhone: '72px' },
 ];
 
@@ -21,19 +21,16 @@ const typeColumns: Column[] = [
   { name: 'Events', className: 'r', width: '96px' },
 ];
 
-/** The most important webhooks: those with problems first, then those with the most recent deliveries. */
+/** The first webhooks, of which those with problems come first. */
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
-  const sorted = webhooks.toSorted(
-    (a, b) => byUrgency(a, b) || (b.last_delivery_at ?? '').localeCompare(a.last_delivery_at ?? ''),
-  );
   return (
     <section>
       <h2>Webhooks</h2>
-      {sorted.length === 0 ? (
+      {webhooks.length === 0 ? (
         <p className="soft">No webhook belongs to this workspace.</p>
       ) : (
         <Table columns={webhookColumns}>
-          {sorted.slice(0, shownMax).map((webhook) => (
+          {webhooks.slice(0, shownMax).map((webhook) => (
             <tr key={webhook.id}>
               <td>
                 <div className="name-and-tag">
@@ -48,10 +45,10 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
           ))}
         </Table>
       )}
-      {sorted.length > shownMax && (
+      {webhooks.length > shownMax && (
         <div className="more">
           <Link to="/webhooks" className="link">
-            All {sorted.length} webhooks
+            All {webhooks.length} webhooks
           </Link>
         </div>
       )}

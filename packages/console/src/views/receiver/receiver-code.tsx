@@ -1,6 +1,7 @@
 import { useSearch } from '@tanstack/react-router';
 import { useSetSearch } from '../../address/search';
 import { CodeBlock } from '../../code/code-block';
+import { ProgramText } from '../../code/program-text';
 import { Segmented } from '../../parts/button';
 import { CopyButton } from '../../parts/copy';
 import { frameworks, placeOf } from './frameworks';
@@ -24,7 +25,9 @@ export function ReceiverCode({ url, secret }: { url: string; secret: string | un
           onChange={(framework) => set({ framework })}
         />
       </div>
-      <CodeBlock title={framework.file(place)} text={code} what="the code" isProgram />
+      <CodeBlock title={framework.file(place)} text={code} what="the code" isProgram>
+        <ProgramText text={code} />
+      </CodeBlock>
     </div>
   );
 }

@@ -21,7 +21,7 @@ import { SecretBox } from '../receiver/receiver-code';
 import { keepFreshSecret } from '../receiver/secrets';
 import { Unsaved } from './unsaved';
 import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
-import { isShownInForm, WebhookForm } from './webhook-form';
+import { isShownInForm, Step, WebhookForm } from './webhook-form';
 
 const ReceiverCode = lazy(() =>
   import('../receiver/receiver-code').then(({ ReceiverCode }) => ({ default: ReceiverCode })),
@@ -30,7 +30,6 @@ const ReceiverCode = lazy(() =>
 /** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
 export function NewWebhook() {
   const may = usePermission();
-  const name = productName(useSettings());
   if (!may.send) return <Forbidden action="create webhooks" scopes={sendScopes} />;
   return (
     <>
@@ -38,10 +37,6 @@ export function NewWebhook() {
         <Link to="/webhooks">Webhooks</Link>
       </Breadcrumb>
       <h1>New webhook</h1>
-      <p className="lead">
-        {name} immediately sends a signed request to the URL. The webhook becomes active when your receiver
-        responds with exactly 200 within 5 seconds.
-      </p>
       <Form />
     </>
   );
@@ -51,6 +46,7 @@ const formName = 'webhook';
 
 function Form() {
   const token = useToken();
+  const name = productName(useSettings());
   const client = useQueryClient();
   const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
   const navigate = useNavigate();
@@ -102,39 +98,58 @@ function Form() {
           : 'The webhook has not been created, and what you entered will be lost.'}
       </Unsaved>
       <form
-        className="form"
+        className="form steps"
         onSubmit={(event) => {
           event.preventDefault();
           create.mutate(draft, { onSuccess: open });
         }}
       >
+        <Step title="A receiver that verifies">
+          <p className="soft">
+            The code beside this form verifies each request with this secret.
+            {!token.portal && (
+              <>
+                {' '}
+                No receiver yet? <code>npx posthorn listen --print</code> shows every event on your machine,
+                without a webhook.
+              </>
+            )}
+          </p>
+          <div className="field">
+            <span className="label">Signing secret</span>
+            <SecretBox secret={secret} />
+            <span className="hint">
+              Give it to your receiver now. After you reload or close the console, it is not shown again.
+            </span>
+          </div>
+        </Step>
         <WebhookForm
+          isNumbered
           draft={draft}
           onChange={setDraft}
           problem={problem}
           canChooseWorkspace={token.workspace_id === null}
           onShowSample={setSampled}
         />
-        <div className="field">
-          <span className="label">Signing secret</span>
-          <SecretBox secret={secret} />
-          <span className="hint">
-            Give it to your receiver now. After you reload or close the console, it is not shown again.
-          </span>
-        </div>
-        {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
-          <ProblemNote error={create.error} isAction />
-        )}
-        {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
-        <div className="actions">
-          <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
-            {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
-          </Button>
-          <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
-            Cancel
-          </Link>
-          {missing && <span className="soft small">{missing}</span>}
-        </div>
+        <Step title="Verify">
+          <p className="soft">
+            {name} sends a signed request to the URL. The webhook becomes active when your receiver responds
+            with exactly 200 within 5 seconds.
+          </p>
+          {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
+            <ProblemNote error={create.error} isAction />
+          )}
+          {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
+          <div className="actions">
+            <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
+              {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
+            </Button>
+            <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
+              Cancel
+            </Link>
+            {missing && <span className="soft small">{missing}</span>}
+          </div>
+        </Step>
       </form>
       <div className="stack">
         <Suspense fallback={<Skeleton lines={10} />}>

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
+import { Chip } from '../../lists/filters';
 import { ProblemNote, Skeleton } from '../../parts/states';
 import { WithCode } from '../../text/type-name';
 
@@ -56,8 +57,14 @@ export function TypePicker({
         <span className="soft small">
           {isAll ? 'all, including future ones' : chosen.length === 0 ? 'none yet' : ''}
         </span>
-        {!isAll && <code>{chosen.join(', ')}</code>}
       </span>
+      {!isAll && chosen.length > 0 && (
+        <div className="chips">
+          {chosen.map((type) => (
+            <Chip key={type} name="" value={type} onRemove={() => toggle(type, false)} />
+          ))}
+        </div>
+      )}
       {/* biome-ignore lint/a11y/useSemanticElements: the fieldsets are the domains inside */}
       <div className="types" role="group" aria-labelledby={id}>
         <input

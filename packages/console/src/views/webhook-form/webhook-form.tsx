@@ -13,6 +13,8 @@ interface FormProps {
   problem: PosthornError | undefined;
   /** False if the workspace cannot be changed. */
   canChooseWorkspace: boolean;
+  /** Whether the fields are the steps to something new. */
+  isNumbered?: boolean;
   onShowSample?: (type: string) => void;
 }
 
@@ -25,7 +27,14 @@ export function isShownInForm(problem: PosthornError | undefined): boolean {
 }
 
 /** The fields of a webhook, for a new one and for a change. */
-export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
+export function WebhookForm({
+  draft,
+  onChange,
+  problem,
+  canChooseWorkspace,
+  isNumbered = false,
+  onShowSample,
+}: FormProps) {
   const token = useToken();
   const faults = useFieldFaults(problem);
   const change = (part: Partial<WebhookDraft>) => {
@@ -45,51 +54,55 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
   }, [problem]);
   return (
     <>
-      <Field
-        label="URL"
-        hint={
-          token.portal
-            ? 'An https URL at a public address.'
-            : 'An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.'
-        }
-        fault={faults.of('url')}
-      >
-        {(props) => (
-          <input
-            {...props}
-            className="input mono"
-            type="url"
-            required
-            placeholder="https://example.com/webhooks"
-            value={draft.url}
-            onChange={(event) => change({ url: event.target.value })}
-            onInvalid={(event) => {
-              // The browser's own message does not say what is missing.
-              event.preventDefault();
-              faults.set('url', urlFaultOf(draft.url));
-              focusIfFirst(event.currentTarget);
-            }}
-          />
-        )}
-      </Field>
-      <Field label="Name" hint="A name or a note. Optional." fault={faults.of('description')}>
-        {(props) => (
-          <input
-            {...props}
-            className="input"
-            maxLength={256}
-            placeholder="orders-eu"
-            value={draft.description}
-            onChange={(event) => change({ description: event.target.value })}
-          />
-        )}
-      </Field>
-      <TypePicker
-        chosen={draft.event_types}
-        onChange={(event_types) => change({ event_types })}
-        fault={faults.of('event_types')}
-        {...(onShowSample && { onShowSample })}
-      />
+      <Step isNumbered={isNumbered} title="Where events go">
+        <Field
+          label="URL"
+          hint={
+            token.portal
+              ? 'An https URL at a public address.'
+              : 'An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.'
+          }
+          fault={faults.of('url')}
+        >
+          {(props) => (
+            <input
+              {...props}
+              className="input mono"
+              type="url"
+              required
+              placeholder="https://example.com/webhooks"
+              value={draft.url}
+              onChange={(event) => change({ url: event.target.value })}
+              onInvalid={(event) => {
+                // The browser's own message does not say what is missing.
+                event.preventDefault();
+                faults.set('url', urlFaultOf(draft.url));
+                focusIfFirst(event.currentTarget);
+              }}
+            />
+          )}
+        </Field>
+        <Field label="Name" hint="A name or a note. Optional." fault={faults.of('description')}>
+          {(props) => (
+            <input
+              {...props}
+              className="input"
+              maxLength={256}
+              placeholder="orders-eu"
+              value={draft.description}
+              onChange={(event) => change({ description: event.target.value })}
+            />
+          )}
+        </Field>
+      </Step>
+      <Step isNumbered={isNumbered} title="Which events">
+        <TypePicker
+          chosen={draft.event_types}
+          onChange={(event_types) => change({ event_types })}
+          fault={faults.of('event_types')}
+          {...(onShowSample && { onShowSample })}
+        />
+      </Step>
       {/* Otherwise the browser refuses to submit the form and cannot show why. */}
       <details open={isOpen} onInvalidCapture={(event) => reveal(event.currentTarget)}>
         <summary>{canChooseWorkspace ? 'Workspace, headers, rate limit' : 'Headers and rate limit'}</summary>
@@ -142,6 +155,25 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
         </div>
       </details>
     </>
+  );
+}
+
+/** A part of a form. Its number comes from how many come before it. */
+export function Step({
+  isNumbered = true,
+  title,
+  children,
+}: {
+  isNumbered?: boolean;
+  title: string;
+  children: ReactNode;
+}) {
+  if (!isNumbered) return children;
+  return (
+    <section className="step">
+      <h2>{title}</h2>
+      {children}
+    </section>
   );
 }
 

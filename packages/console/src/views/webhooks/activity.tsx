@@ -1,8 +1,9 @@
 import type { Stats, Webhook } from '@posthorn/client';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useLive } from '../../address/live';
+import { posthorn } from '../../api/client';
 import { rangeStatsQuery } from '../../api/stats';
 import { BandChart } from '../../charts/band-chart';
 import { barsOf, isQuiet } from '../../charts/bars';
@@ -20,6 +21,7 @@ export function Activity({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
   const { refetchInterval } = useLive();
   const stats = useQuery({ ...rangeStatsQuery(search, { webhook_id: webhook.id }), refetchInterval });
+  const notes = useChanges(webhook.id, stats.data);
   return (
     <Loaded query={stats} lines={8}>
       {(data) => (
@@ -31,7 +33,7 @@ export function Activity({ webhook }: { webhook: Webhook }) {
           ) : (
             <>
               <FigureRow stats={data} />
-              <DeliveryChart stats={data} webhookId={webhook.id}>
+              <DeliveryChart stats={data} webhookId={webhook.id} notes={notes}>
                 <RangePicker search={search} fallback="24h" />
               </DeliveryChart>
               <ResponseTimes stats={data} />
@@ -49,6 +51,37 @@ export function Activity({ webhook }: { webhook: Webhook }) {
     </Loaded>
   );
 }
+
+const changed: Record<string, string> = {
+  'webhook.created': 'created',
+  'webhook.secret_rotated': 'secret rotated',
+  'webhook.verified': 'verified',
+  'webhook.replayed': 'replay',
+};
+
+/** What was changed about the webhook while the figures were counted: it may be why they changed. */
+function useChanges(webhookId: string, stats: Stats | undefined) {
+  const may = usePermission();
+  const { data } = useQuery({
+    ...changesQuery(webhookId, stats?.from ?? '', stats?.to ?? ''),
+    enabled: may.readAudit && stats !== undefined,
+  });
+  return (data?.data ?? []).flatMap(({ action, changes, created_at: at }) => {
+    const fields = Object.keys(changes).map((field) =>
+      field === 'url' ? 'URL' : field.replaceAll('_', ' '),
+    );
+    const text = changed[action] ?? (action === 'webhook.updated' && `${fields.join(', ')} changed`);
+    return text ? { atMs: Date.parse(at), text } : [];
+  });
+}
+
+const changesQuery = (target_id: string, from: string, to: string) =>
+  queryOptions({
+    queryKey: ['audit', 'changes', target_id, from, to],
+    queryFn: ({ signal }) => posthorn.auditLogs.list({ target_id, from, to, limit: 100 }, { signal }).first(),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
 
 /** Says what the charts would show, and what makes them appear: without attempts, their axes would have no meaning. */
 function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNode }) {

@@ -1,17 +1,20 @@
 import type { TestResult as Result, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useSetSearch } from '../../address/search';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery, matches } from '../../api/events';
 import { problemIn } from '../../api/problem';
+import { createStore, useStore } from '../../browser/store';
 import { PrettySwitch } from '../../code/json-text';
 import { RequestBox, ResponseBox } from '../../code/wire';
 import { FilterSelect } from '../../lists/filters';
 import { Button } from '../../parts/button';
 import { ProblemNote } from '../../parts/states';
 import { formatMs } from '../../text/format';
+import { ClockTime } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { outcomeOf } from '../deliveries/delivery-tag';
 
@@ -24,7 +27,12 @@ export function TestView({ webhook }: { webhook: Webhook }) {
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
   const known = types?.find(({ type }) => type === chosen)?.type;
   const type = known ?? fitting ?? types?.[0]?.type ?? '';
-  const test = useAction({ mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }) });
+  const { tests, keep } = useKeptTests(webhook.id);
+  const [shown, setShown] = useState<KeptTest>();
+  const test = useAction({
+    mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }),
+    onSuccess: (result) => setShown(keep({ type, result })),
+  });
   return (
     <>
       <form
@@ -51,9 +59,55 @@ export function TestView({ webhook }: { webhook: Webhook }) {
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}
       {test.error && <ProblemNote error={test.error} isAction />}
-      {test.data && <TestResult result={test.data} />}
+      {shown && <TestResult result={shown.result} />}
+      {tests.length > 0 && (
+        <section className="section">
+          <h2>Latest tests</h2>
+          <ul className="way">
+            {tests.map((one) => (
+              <li key={one.at}>
+                <button
+                  type="button"
+                  className="row-link mono cut"
+                  aria-current={one === shown ? true : undefined}
+                  onClick={() => setShown(one)}
+                >
+                  {one.type}
+                </button>
+                <span className="soft">
+                  <ClockTime at={one.at} />
+                </span>
+                <span className={one.result.status === 'success' ? 'tag ok' : 'tag bad'}>
+                  {outcomeOf(one.result)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
     </>
   );
+}
+
+interface KeptTest {
+  at: string;
+  type: string;
+  result: Result;
+}
+
+const keptMax = 10;
+
+/** The last tests of each webhook, as long as the tab shows the console: the service does not keep them. */
+const keptTests = createStore<Readonly<Record<string, readonly KeptTest[]>>>({});
+
+function useKeptTests(webhookId: string) {
+  const tests = useStore(keptTests)[webhookId] ?? [];
+  function keep(sent: Omit<KeptTest, 'at'>): KeptTest {
+    const test = { ...sent, at: new Date().toISOString() };
+    keptTests.set({ ...keptTests.get(), [webhookId]: [test, ...tests].slice(0, keptMax) });
+    return test;
+  }
+  return { tests, keep };
 }
 
 /** How a test ended, with the request and the response side by side. */

@@ -97,8 +97,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
       {activationError && webhook.status === 'disabled' && <ProblemNote error={activationError} isAction />}
-      {/* The result of a test says the same, for that request. */}
-      {shown !== 'test' && <WebhookNote webhook={webhook} />}
+      {shown === 'deliveries' && <WebhookNote webhook={webhook} isSlim={false} />}
       <nav className="tabs" aria-label="Sections of the webhook">
         {tabs.map(({ key, name }) => (
           <Link
@@ -114,6 +113,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
           </Link>
         ))}
       </nav>
+      {shown !== 'deliveries' && <WebhookNote webhook={webhook} isSlim />}
       <TabPanel tab={shown} webhook={webhook} />
     </>
   );

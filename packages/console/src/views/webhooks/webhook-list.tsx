@@ -18,7 +18,7 @@ import { ClockTime, TimeAgo } from '../../text/time';
 import { outcomeOf } from '../deliveries/delivery-tag';
 import { rereadAfterMs } from '../deliveries/next-attempt';
 import { FirstWebhook } from './first-webhook';
-import { byUrgency, needsAttention, shownStatusOf, WebhookTag, webhookName } from './webhook-tag';
+import { needsAttention, shownStatusOf, WebhookTag, webhookName } from './webhook-tag';
 
 export function WebhookList() {
   const may = usePermission();
@@ -58,7 +58,7 @@ const columns: Column[] = [
   { name: 'Webhook' },
   { name: 'State', width: '140px', onPhone: '104px' },
   { name: 'Event types', className: 'wide roomy', width: '160px' },
-  { name: 'Last 24 h', className: 'wide', width: '118px' },
+  { name: 'Failures, 24 h', className: 'wide', width: '118px' },
   { name: 'Success', className: 'r', width: '86px', onPhone: '72px' },
   { name: 'p95', className: 'r wide roomy', width: '86px' },
   { name: 'Last delivery', className: 'r wide', width: '116px' },
@@ -95,7 +95,7 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
         </p>
       ) : (
         <Table columns={columns}>
-          {shown.toSorted(byUrgency).map((webhook) => (
+          {shown.map((webhook) => (
             <Row key={webhook.id} webhook={webhook} />
           ))}
         </Table>

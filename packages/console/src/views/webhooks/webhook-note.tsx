@@ -9,7 +9,7 @@ import { Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { excerptOf } from '../deliveries/excerpt';
 import { ChangeUrl, redirectTarget, useLatestFailure } from './remedies';
-import { shownStatusOf } from './webhook-tag';
+import { type ShownStatus, shownStatusOf } from './webhook-tag';
 
 const disabledBecause = {
   gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
@@ -17,9 +17,10 @@ const disabledBecause = {
   manual: 'This webhook is disabled.',
 };
 
-/** If the webhook is not active, is failing or waits, shows why and what to do about it. */
-export function WebhookNote({ webhook }: { webhook: JudgedWebhook }) {
+/** If the webhook is not active, is failing or waits, shows why and what to do about it; in a slim note, only why. */
+export function WebhookNote({ webhook, isSlim }: { webhook: JudgedWebhook; isSlim: boolean }) {
   const status = shownStatusOf(webhook);
+  if (isSlim) return <SlimNote webhook={webhook} status={status} />;
   return (
     <>
       {webhook.status === 'unverified' && <Unverified webhook={webhook} />}
@@ -34,6 +35,31 @@ export function WebhookNote({ webhook }: { webhook: JudgedWebhook }) {
       )}
       {webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />}
     </>
+  );
+}
+
+function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownStatus }) {
+  const { delivery } = useLatestFailure(webhook);
+  const cause = {
+    active: undefined,
+    failing: delivery?.attempt_log.at(-1)?.error_detail ?? 'The receiver did not accept the latest delivery.',
+    waiting: 'The receiver asked the service to wait.',
+    unverified: webhook.verification_failure?.error_detail ?? 'The receiver has not been verified yet.',
+    disabled: disabledBecause[webhook.disabled_reason ?? 'manual'],
+    disabled_manually: disabledBecause.manual,
+  }[status];
+  if (!cause) return webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />;
+  return (
+    <div
+      className={`note slim ${{ failing: '', disabled: '', unverified: 'warn' }[status as string] ?? 'calm'}`}
+    >
+      <b className="cut" title={cause}>
+        <WithTimes text={cause} />
+      </b>
+      <WebhookLink id={webhook.id} className="link nowrap">
+        What to do
+      </WebhookLink>
+    </div>
   );
 }
 

@@ -27,9 +27,10 @@ export function shownStatusOf(webhook: JudgedWebhook): ShownStatus {
   return (webhook.isFailing ?? webhook.last_delivery_status === 'failed') ? 'failing' : 'active';
 }
 
-/** Compares two webhooks: those with problems come first. */
+/** The order of webhooks everywhere: those with problems come first, then by name. */
 export function byUrgency(one: JudgedWebhook, other: JudgedWebhook): number {
-  return statuses.indexOf(shownStatusOf(one)) - statuses.indexOf(shownStatusOf(other));
+  const first = statuses.indexOf(shownStatusOf(one)) - statuses.indexOf(shownStatusOf(other));
+  return first || webhookName(one).localeCompare(webhookName(other), undefined, { numeric: true });
 }
 
 export function needsAttention(webhook: Webhook): boolean {

@@ -1,0 +1,121 @@
+import { Link, type LinkProps, useNavigate, useSearch } from '@tanstack/react-router';
+import {
+  type CSSProperties,
+  type MouseEvent,
+  type PointerEvent,
+  type ReactNode,
+  useCallback,
+  useState,
+} from 'react';
+import { useSetSearch } from '../address/search';
+import { lastingStorage } from '../browser/storage';
+import { createStore, useStore } from '../browser/store';
+import { Icon } from '../parts/icon';
+
+/** Below this, a list has no room for a detail beside it: a row opens a page. */
+const wide = matchMedia('(min-width: 1440px)');
+const isWide = createStore(wide.matches);
+wide.addEventListener('change', () => isWide.set(wide.matches));
+
+const widthName = 'posthorn.beside';
+const widthMin = 420;
+const widthMax = 1_000;
+const stepPx = 32;
+
+/** What is open beside the list, by its ID in the URL, and what makes a row open it there. */
+export function useBeside(): { open: string | undefined; rowProps: (id: string) => RowProps } {
+  const inUrl = useSearch({ strict: false, select: ({ open }) => open });
+  const hasRoom = useStore(isWide);
+  const open = hasRoom ? inUrl : undefined;
+  const navigate = useNavigate();
+  const rowProps = useCallback(
+    (id: string): RowProps =>
+      hasRoom
+        ? {
+            'aria-current': open === id ? true : undefined,
+            onClick: (event) => {
+              if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+              event.preventDefault();
+              void navigate({
+                to: '.',
+                search: (now) => ({ ...now, open: id, attempt: undefined }) as never,
+                replace: open !== undefined,
+                resetScroll: false,
+              });
+            },
+          }
+        : {},
+    [hasRoom, open, navigate],
+  );
+  return { open, rowProps };
+}
+
+export interface RowProps {
+  'aria-current'?: true | undefined;
+  onClick?: (event: MouseEvent<HTMLAnchorElement>) => void;
+}
+
+/** A list and, if there is room and something is open, its detail beside it. The border between them can be moved. */
+export function Beside({
+  detail,
+  page,
+  children,
+}: {
+  detail: ReactNode;
+  /** Where the detail is a page of its own. */
+  page: LinkProps;
+  children: ReactNode;
+}) {
+  const set = useSetSearch({ replace: true });
+  const [width, setWidth] = useState(() => Number(lastingStorage.get(widthName)) || 620);
+  if (!detail) return children;
+
+  function resize(to: number): void {
+    const px = Math.max(widthMin, Math.min(widthMax, Math.round(to)));
+    setWidth(px);
+    lastingStorage.set(widthName, String(px));
+  }
+
+  function onMove(event: PointerEvent): void {
+    if (event.buttons === 1) resize(document.documentElement.clientWidth - event.clientX);
+  }
+
+  return (
+    <div className="beside" style={{ '--detail': `${width}px` } as CSSProperties}>
+      <div className="pane">{children}</div>
+      {/* biome-ignore lint/a11y/useSemanticElements: a line between paragraphs cannot be moved */}
+      <div
+        className="divider"
+        role="separator"
+        aria-orientation="vertical"
+        aria-label="Width of the detail"
+        aria-valuenow={width}
+        aria-valuemin={widthMin}
+        aria-valuemax={widthMax}
+        tabIndex={0}
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={onMove}
+        onKeyDown={({ key }) => {
+          if (key === 'ArrowLeft') resize(width + stepPx);
+          if (key === 'ArrowRight') resize(width - stepPx);
+        }}
+      />
+      <section className="pane detail" aria-label="Detail">
+        <div className="pane-actions">
+          <Link {...page} className="link small">
+            Open as a page
+          </Link>
+          <button
+            type="button"
+            className="icon-btn"
+            aria-label="Close the detail"
+            onClick={() => set({ open: undefined, attempt: undefined })}
+          >
+            <Icon name="close" />
+          </button>
+        </div>
+        {detail}
+      </section>
+    </div>
+  );
+}

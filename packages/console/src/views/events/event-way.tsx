@@ -1,0 +1,147 @@
+import type { Delivery, Event } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useLive } from '../../address/live';
+import { eventDeliveriesQuery } from '../../api/events';
+import { webhooksQuery } from '../../api/webhooks';
+import { axisOf } from '../../charts/wait-axis';
+import { DeliveryLink, WebhookLink } from '../../parts/links';
+import { Loaded } from '../../parts/states';
+import { formatDuration, formatMs } from '../../text/format';
+import { shortId } from '../../text/identifier';
+import { ClockTime, Countdown } from '../../text/time';
+import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
+import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
+import { webhookNames } from '../webhooks/webhook-names';
+
+/** Why a webhook did not get an event, in a few words. */
+const reasons: Record<string, string> = {
+  disabled: 'disabled',
+  unverified: 'not verified',
+  not_subscribed: 'other types',
+  filtered: 'filtered out',
+  other_workspace: 'other workspace',
+  created_later: 'created later',
+  about_itself: 'about itself',
+};
+
+/** The way of an event: when it was recorded, then each webhook on one axis of time, then those that did not get it. */
+export function EventWay({ event }: { event: Event }) {
+  const { refetchInterval } = useLive();
+  const deliveries = useQuery({
+    ...eventDeliveriesQuery(event.id),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some((one) => one.status === 'pending' && isAboutToChange(one, Date.now()))
+        ? 1_500
+        : refetchInterval,
+  });
+  const { data: webhooks } = useQuery({ ...webhooksQuery, refetchInterval });
+  const names = webhookNames(webhooks ?? []);
+  const nameOf = (id: string) => names.get(id) ?? id;
+  return (
+    <section>
+      <h2>Deliveries</h2>
+      <Loaded query={deliveries} lines={3}>
+        {({ data, hasMore, notDelivered = [] }) => (
+          <>
+            {data.length === 0 && notDelivered.length === 0 && (
+              <p className="soft">
+                No active webhook was subscribed to this event when it was recorded. Webhooks that are
+                unverified or disabled get no deliveries. Once one is active, you can replay the events that
+                it missed.
+              </p>
+            )}
+            <ul className="way">
+              {data.map((delivery, index) => (
+                <Stop
+                  key={delivery.id}
+                  delivery={delivery}
+                  place={axisOf([...data.map((one) => tookMs(event, one)), 0]).at(index) ?? 0}
+                  sinceMs={tookMs(event, delivery)}
+                  name={webhooks && !names.has(delivery.webhook_id) ? undefined : nameOf(delivery.webhook_id)}
+                />
+              ))}
+              {notDelivered.map(({ webhook_id: id, reason, detail }) => (
+                <li key={id} className="missed">
+                  <WebhookLink id={id} className="row-link cut">
+                    {nameOf(id)}
+                  </WebhookLink>
+                  <span />
+                  <span className="tag mute">{reasons[reason] ?? reason}</span>
+                  <span className="second">{detail}</span>
+                </li>
+              ))}
+            </ul>
+            {hasMore && (
+              <p className="soft small">
+                The newest {data.length} are shown.{' '}
+                <Link to="/deliveries" search={{ event_id: event.id }} className="link">
+                  All deliveries of this event
+                </Link>
+              </p>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+/** Returns how long after its event a delivery had its latest attempt. */
+function tookMs(
+  event: Event,
+  { last_attempt_at: last, delivered_at: delivered, duration_ms }: Delivery,
+): number {
+  const at = Date.parse(delivered ?? last ?? '');
+  return Number.isNaN(at) ? 0 : Math.max(duration_ms ?? 0, at - Date.parse(event.created_at));
+}
+
+function Stop({
+  delivery,
+  place,
+  sinceMs,
+  name,
+}: {
+  delivery: Delivery;
+  place: number;
+  sinceMs: number;
+  /** Undefined for a webhook that was deleted. */
+  name: string | undefined;
+}) {
+  const isOpen = !delivery.final && delivery.attempts === 0;
+  const tone = delivery.status === 'success' ? 'ok' : isOpen ? 'open' : delivery.final ? 'bad' : 'warn';
+  return (
+    <li>
+      {name === undefined ? (
+        <span className="cut" title={delivery.webhook_id}>
+          Deleted webhook <span className="mono soft">{shortId(delivery.webhook_id)}</span>
+        </span>
+      ) : (
+        <DeliveryLink className="row-link strong cut" of={delivery}>
+          {name}
+        </DeliveryLink>
+      )}
+      <span className="track" title={`${formatDuration(sinceMs)} after the event`}>
+        <i className={tone} style={{ left: `${place * 100}%` }} />
+      </span>
+      <DeliveryTag delivery={delivery} />
+      <span className="second">
+        {(delivery.attempts > 0 || delivery.final) && outcomeOf(delivery)}
+        {sinceMs > 0 && ` · after ${sinceMs < 60_000 ? formatMs(sinceMs) : formatDuration(sinceMs)}`}
+        {delivery.delivered_at && (
+          <>
+            {' '}
+            · <ClockTime at={delivery.delivered_at} />
+          </>
+        )}
+        {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
+          <>
+            {' '}
+            · next <Countdown to={delivery.next_attempt_at} />
+          </>
+        )}
+        {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
+      </span>
+    </li>
+  );
+}
