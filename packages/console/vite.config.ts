@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
+const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
 const firstView = new Set<string>();
 
 /** Notes the modules that the page imports before it shows anything, without those that are loaded on demand. */
@@ -21,10 +23,13 @@ function noteFirstView(): Plugin {
 
 export default defineConfig({
   base: '/console/',
-  plugins: [react(), noteFirstView()],
-  // Only `verify` of the receiver package needs it.
+  plugins: [react({ jsxImportSource: 'console' }), noteFirstView()],
   resolve: {
-    alias: { 'node:crypto': fileURLToPath(new URL('src/views/receiver/crypto.ts', import.meta.url)) },
+    alias: {
+      // Only `verify` of the receiver package needs it.
+      'node:crypto': source('src/views/receiver/crypto.ts'),
+      'console/jsx-runtime': source('src/text/jsx-runtime.ts'),
+    },
   },
   build: {
     target: 'es2022',

@@ -1,3 +1,4 @@
+import { embedding } from './embedding';
 import { lastingStorage } from './storage';
 import { createStore, useStore } from './store';
 
@@ -11,7 +12,7 @@ export const themes = [
 ] as const satisfies readonly { key: Theme; label: string }[];
 
 export const zone = createStore<Zone>(lastingStorage.get('posthorn.zone') === 'utc' ? 'utc' : 'local');
-export const theme = createStore<Theme>(themeOf(lastingStorage.get('posthorn.theme')));
+export const theme = createStore<Theme>(themeOf(embedding.theme ?? lastingStorage.get('posthorn.theme')));
 
 function themeOf(text: string | null): Theme {
   return text === 'light' || text === 'dark' ? text : 'system';

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect } from 'react';
 import { connection } from '../api/connection';
 import { isUnreachable } from '../api/problem';
 import { productName, useSettings } from '../api/settings';
+import { embedding } from '../browser/embedding';
 import { shownTheme } from '../browser/preferences';
 import { useStore } from '../browser/store';
 import { ProblemNote, Skeleton } from '../parts/states';
@@ -77,8 +78,8 @@ function useBranding(): string {
     document.title = title;
   }, [title]);
   useLayoutEffect(() => {
-    if (!settings.accent) return;
-    document.documentElement.style.setProperty('--accent', accentFor(settings.accent, shown));
+    const accent = embedding.accent ? `#${embedding.accent}` : settings.accent;
+    if (accent) document.documentElement.style.setProperty('--accent', accentFor(accent, shown));
   }, [settings.accent, shown]);
   return title;
 }

@@ -10,6 +10,7 @@ import { Icon } from '../parts/icon';
 import { leave } from '../session/session';
 import { shortId } from '../text/identifier';
 import { TimeAgo } from '../text/time';
+import { Brand } from './navigation';
 import { overlay } from './overlay-store';
 import { tokenViewName } from './views';
 import { WorkspaceField } from './workspace-field';
@@ -21,6 +22,7 @@ export function TopBar({ token }: { token: Token | undefined }) {
   const shownZone = useZone();
   return (
     <header className="top">
+      <Brand />
       <span className="organization cut" title={token?.organization_id}>
         {token?.organization_id}
       </span>
