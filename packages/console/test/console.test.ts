@@ -534,7 +534,7 @@ describeInBrowser('the console in a browser', async (open) => {
     const { page, faults } = await watched();
     await page.goto(body.data.url);
     await page.getByRole('link', { name: 'New webhook' }).first().click();
-    await page.getByText('Acme Cloud immediately sends a signed request').waitFor();
+    await page.getByText('Acme Cloud sends a signed request').waitFor();
     await page.getByText('An https URL at a public address.', { exact: true }).waitFor();
     expect(await page.locator('main').innerText()).not.toMatch(/npm start|operator/);
     // The reference does not show the name.

@@ -114,10 +114,12 @@ describeInBrowser('the views of the console', async (open) => {
           .filter(({ pathname }) => pathname === list)
           .map(({ searchParams }) => searchParams.get('from'));
       await visit(page, `${path}?range=24h`, heading);
-      await expect.poll(starts).toHaveLength(1);
+      // The list of deliveries and its counts are read separately.
+      const first = path === '/deliveries' ? 3 : 1;
+      await expect.poll(starts).toHaveLength(first);
       await passMinute();
       await page.keyboard.press('l');
-      await expect.poll(() => starts().length).toBeGreaterThan(1);
+      await expect.poll(() => starts().length).toBeGreaterThan(first);
       expect(new Set(starts()).size, path).toBe(1);
     }
     expect(unexpected(faults, /status of 500/)).toEqual([]);
@@ -702,10 +704,10 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('cell', { name: /^due 16 Nov/ }).waitFor();
     const around = page.getByText('Look at its logs around').locator('time').first();
     expect(await around.getAttribute('title')).toMatch(/^\d+ \w+ \d{4} [\d:]{8} UTC$/);
+    next = null;
     const earlier = 'from=2026-11-01T00:00:00.000Z&to=2026-11-02T00:00:00.000Z';
     await visit(page, `/webhooks/${webhook.id}?tab=activity&${earlier}`, 'orders-eu');
     await page.getByRole('heading', { name: 'No attempts in this time range' }).waitFor();
-    next = null;
     await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
     await page.getByText('This delivery is waiting until the webhook is verified.').waitFor();
     await page.getByText('after the webhook is verified', { exact: true }).waitFor();

@@ -137,26 +137,15 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
         <ClockTime at={at} />
       </span>
       <span>
-        <Link
-          to="/audit"
-          search={{ actor_id: actor.id }}
-          title={`${actor.type} ${actor.id}: show its entries`}
-        >
-          <b>{shortId(actor.id)}</b>
-        </Link>{' '}
+        <b>{shortId(actor.id)}</b>{' '}
         {verb ?? (
           <>
             did <code>{action}</code> to
           </>
         )}{' '}
-        <Link
-          to="/audit"
-          search={{ target_id: target.id }}
-          className={targetName === undefined ? 'mono' : 'strong'}
-          title={`${target.type} ${target.id}: show its entries`}
-        >
+        <span className={targetName === undefined ? 'mono' : 'strong'}>
           {targetName ?? shortId(target.id)}
-        </Link>
+        </span>
         {verb === 'changed' && changed.length > 0 && <span className="soft">: {changed.join(', ')}</span>}
       </span>
       <code className="soft wide">{action}</code>
@@ -183,6 +172,17 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
         </div>
         <div>
           <span className="soft">entry</span> <code>{entry.id}</code>
+        </div>
+        <div>
+          <span className="soft">more of</span>
+          <span>
+            <Link to="/audit" search={{ actor_id: actor.id }} className="link mono">
+              {actor.id}
+            </Link>{' '}
+            <Link to="/audit" search={{ target_id: target.id }} className="link mono">
+              {target.id}
+            </Link>
+          </span>
         </div>
       </div>
     </details>

@@ -2,7 +2,7 @@ import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { noRange, type RangeSearch } from '../../address/range';
 import { type SearchOf, useSetSearch } from '../../address/search';
-import { type DeliveryFilter, deliveryPageQuery, deliveryStates } from '../../api/deliveries';
+import { type DeliveryFilter, deliveryStates, loadPage } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
 import { useZone } from '../../browser/preferences';
 import { Chip, FilterSelect, FilterSheet, RangeChip } from '../../lists/filters';
@@ -22,7 +22,11 @@ const countedMax = 100;
 
 /** Returns how many deliveries match, `100+` for more: counted as the list finds them, so that both say the same. */
 function useCount(filter: DeliveryFilter): string | undefined {
-  const { data } = useQuery({ ...deliveryPageQuery(filter, countedMax), staleTime: 15_000 });
+  const { data } = useQuery({
+    queryKey: ['deliveries', 'count', filter],
+    queryFn: ({ signal }) => loadPage(filter, countedMax, signal),
+    staleTime: 15_000,
+  });
   return data && `${data.data.length}${data.hasMore ? '+' : ''}`;
 }
 

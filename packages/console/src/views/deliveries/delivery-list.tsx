@@ -40,7 +40,7 @@ export function DeliveryList() {
 
 const columns: Column[] = [
   { name: 'Created', className: 'wide', width: '112px' },
-  { name: 'Event' },
+  { name: 'Event', width: '236px', onPhone: 'auto' },
   { name: 'Webhook', className: 'wide' },
   { name: 'State', className: 'r-narrow', width: '96px', onPhone: '92px' },
   { name: 'Response', className: 'wide', width: '148px' },

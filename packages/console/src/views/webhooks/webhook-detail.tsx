@@ -76,6 +76,8 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
       : []),
   ];
   const shown = tabs.some(({ key }) => key === tab) ? tab : 'deliveries';
+  // Somebody who looks at the code of the receiver wants to know why it is not verified.
+  const isSlim = !(shown === 'deliveries' || (shown === 'receiver' && webhook.status === 'unverified'));
   return (
     <>
       <div className="head">
@@ -97,7 +99,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
       {activationError && webhook.status === 'disabled' && <ProblemNote error={activationError} isAction />}
-      {shown === 'deliveries' && <WebhookNote webhook={webhook} isSlim={false} />}
+      {!isSlim && <WebhookNote webhook={webhook} isSlim={false} />}
       <nav className="tabs" aria-label="Sections of the webhook">
         {tabs.map(({ key, name }) => (
           <Link
@@ -113,7 +115,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
           </Link>
         ))}
       </nav>
-      {shown !== 'deliveries' && <WebhookNote webhook={webhook} isSlim />}
+      {isSlim && <WebhookNote webhook={webhook} isSlim />}
       <TabPanel tab={shown} webhook={webhook} />
     </>
   );
