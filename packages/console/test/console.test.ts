@@ -99,7 +99,7 @@ describeInBrowser('the console in a browser', async (open) => {
       .getByText(/the disk is full/)
       .first()
       .waitFor();
-    await page.getByText('Attempt 2').waitFor();
+    await page.getByText('Attempt 2').first().waitFor();
 
     receiver.onDelivery = 200;
     await page.keyboard.press('r');

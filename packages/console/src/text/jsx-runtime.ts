@@ -47,4 +47,3 @@ export const jsx: typeof react.jsx = (type, props, key) =>
   react.jsx(type, inLanguage(type, props as Props), key);
 export const jsxs: typeof react.jsxs = (type, props, key) =>
   react.jsxs(type, inLanguage(type, props as Props), key);
-export const jsxDEV = jsx;
