@@ -127,14 +127,14 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
     // How bad it is: since when, how much waits, and when it will be disabled.
     const problem = page.locator('.problem').filter({ hasText: 'flaky' });
-    await problem.getByText(/nothing has arrived since [\d:]{8} \(\d min\) · 3 waiting · next in /).waitFor();
+    await problem.getByText(/nothing has arrived since [\d:]{8} \(\d min\) · 3 waiting · next /).waitFor();
     expect(await problem.getByText('will be disabled').count()).toBe(0);
     const delivered_at = new Date(Date.now() - 49 * 3_600_000).toISOString();
     await page.route('**/v1/deliveries?*status=success*', (route) =>
       route.fulfill({ json: { data: [{ delivered_at }], meta: { cursor: null, has_more: false } } }),
     );
     await page.reload();
-    await problem.getByText(/\(2 d\) · 3 waiting · next in .+ · will be disabled about \d+ \w+ · /).waitFor();
+    await problem.getByText(/\(2 d\) · 3 waiting · next .+ · will be disabled about \d+ \w+ · /).waitFor();
     await asked.waitFor();
     // The list begins with what needs attention, and says why each webhook has its state.
     await visit(page, '/webhooks', 'Webhooks');
