@@ -47,6 +47,7 @@ function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownSt
     unverified: webhook.verification_failure?.error_detail ?? 'The receiver has not been verified yet.',
     disabled: disabledBecause[webhook.disabled_reason ?? 'manual'],
     disabled_manually: disabledBecause.manual,
+    paused: 'This webhook is paused: nothing is sent.',
   }[status];
   if (!cause) return webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />;
   return (
