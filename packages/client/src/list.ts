@@ -79,7 +79,10 @@ export class List<T> implements AsyncIterable<T> {
 export function listAt<T>(transport: Transport, path: string, query: Query, signal?: AbortSignal): List<T> {
   return new List<T>(async (cursor) => {
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
-    const { data, meta } = await transport.json<{ data: T[]; meta?: SearchedPageMeta & { not_delivered?: Page<T>['notDelivered'] } }>('GET', path, request);
+    const { data, meta } = await transport.json<{
+      data: T[];
+      meta?: SearchedPageMeta & { not_delivered?: Page<T>['notDelivered'] };
+    }>('GET', path, request);
     return {
       data,
       cursor: meta?.cursor ?? null,

@@ -120,7 +120,7 @@ function Verdict({ verdict }: { verdict: Verification | 'unread' }) {
       </b>
       <p>{verdict.detail}</p>
       <p className="small">
-        <code>posthorn verify</code> also finds a single byte that was changed.
+        <code>node posthorn.mjs verify</code> also finds a single byte that was changed.
       </p>
     </div>
   );

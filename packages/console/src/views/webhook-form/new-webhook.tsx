@@ -110,8 +110,8 @@ function Form() {
             {!token.portal && (
               <>
                 {' '}
-                No receiver yet? <code>npx posthorn listen --print</code> shows every event on your machine,
-                without a webhook.
+                No receiver yet? <code>node posthorn.mjs listen --print</code> shows every event on your
+                machine, without a webhook.
               </>
             )}
           </p>
