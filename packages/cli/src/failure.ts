@@ -36,7 +36,7 @@ function inputLine({ parameter, pointer, detail }: InputError, { argument }: Com
 }
 
 /** Returns the names in a JSON pointer. */
-function partsOf(pointer: string): string[] {
+export function partsOf(pointer: string): string[] {
   const escaped = pointer.split('/').slice(1);
   return escaped.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

@@ -13,6 +13,11 @@ function streamsOf({ input, terminal }: Context): { input: Readable; output: Wri
   return { input: input as Readable, output: output as Writable };
 }
 
+/** Returns whether there is a terminal to prompt on. */
+export function canPrompt(context: Context): boolean {
+  return streamsOf(context) !== undefined;
+}
+
 /** Asks for a line of text. Without a terminal, returns the suggestion. */
 export async function promptText(context: Context, message: string, suggested: string): Promise<string> {
   const streams = streamsOf(context);
@@ -26,16 +31,18 @@ export async function promptText(context: Context, message: string, suggested: s
 /** Asks for a token, or a link that contains one, without showing it, or reads it from standard input if that is not a terminal. */
 export async function promptToken(context: Context): Promise<string> {
   if (!context.input.isTTY) return readAll(context.input);
+  return promptHidden(context, 'Access token, or the link to the console that contains it');
+}
+
+/** Asks for a text without showing it. */
+export async function promptHidden(context: Context, message: string): Promise<string> {
   const streams = streamsOf(context);
   if (!streams)
     throw new CommandFailure(
       'Cannot prompt for the token because the output is redirected. Pass the token on standard input instead.',
     );
   const { password, isCancel } = await prompts();
-  const value = await password({
-    message: 'Access token, or the link to the console that contains it',
-    ...streams,
-  });
+  const value = await password({ message, ...streams });
   if (isCancel(value)) throw new CommandFailure('Canceled. Nothing was stored.');
   return value ?? '';
 }

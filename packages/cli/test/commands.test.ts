@@ -355,6 +355,19 @@ test.each([
   expect(stderr).toContain(` Run posthorn ${list} to see what exists.\n`);
 });
 
+test.each([
+  ['payload.amount_minor=many', 'payload.amount_minor must be integer'],
+  ['payload.currency=5', 'payload.currency must be string'],
+])('trigger --set refuses %s, which the schema refuses', async (change, fault) => {
+  const { receiver } = await tenant.connect();
+  const sent = await run(['trigger', 'invoice.paid', '--to', receiver.url, '--set', change], env);
+  expect(sent).toEqual({
+    ...{ code: 2, stdout: '' },
+    stderr: `--set: the schema refuses it: ${fault}. Run posthorn types invoice.paid to see the schema.\n`,
+  });
+  expect(receiver.deliveries.all).toEqual([]);
+});
+
 describe('deliveries', () => {
   test('get says why a delivery failed, with the attempts, the request and the response', async () => {
     const { webhook } = await tenant.connect({ status: 500, body: 'database is locked' });

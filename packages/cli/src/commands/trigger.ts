@@ -26,7 +26,8 @@ export const trigger: Command = {
     webhook: { value: 'id', description: 'Have the service send a test event to this webhook.' },
     set: {
       value: 'path=value',
-      description: 'Replace a value in the sample, such as payload.amount_minor=100. Can be repeated.',
+      description:
+        'Replace a value in the sample, such as payload.amount_minor=100, if the schema of the service allows it. Can be repeated.',
       repeats: true,
     },
     secret: {
@@ -78,6 +79,7 @@ async function requestOf(
   }
   const text = changed(await sampleOf(context, now), changes);
   const event = JSON.parse(text) as Event;
+  if (changes.length > 0) await requireValid(context, event);
   return { event, request: webhookRequest(event, memberOf(text, 'payload') ?? '{}', secret, now) };
 }
 
@@ -120,6 +122,25 @@ async function servedSample(context: Context): Promise<string> {
       types.map(({ type }) => type),
     );
   return memberOf(connection.texts.of(found), 'sample') ?? '{}';
+}
+
+const schemaMsMax = 1_000;
+
+/** Refuses a payload that the schema of the service refuses. Without a service, no schema is known. */
+async function requireValid(context: Context, { type, payload }: Event): Promise<void> {
+  const signal = AbortSignal.timeout(schemaMsMax);
+  const types = await connect(context)
+    .then(({ posthorn }) => posthorn.eventTypes.list({ signal }).all())
+    .catch(() => []);
+  const found = types.find((one) => one.type === type);
+  if (!found) return;
+  const { fromJsonSchema } = await import('@modelcontextprotocol/server');
+  const { issues } = await fromJsonSchema(found.schema as never)['~standard'].validate(payload);
+  const faults = issues?.map(({ message }) => message.replaceAll('data/', 'payload.')).join(', ');
+  if (faults)
+    throw new UsageError(
+      `--set: the schema refuses it: ${faults}. Run posthorn types ${type} to see the schema.`,
+    );
 }
 
 interface Change {

@@ -1,10 +1,11 @@
-import type { ChangeWebhookRequest } from '@posthorn/client';
+import { type ChangeWebhookRequest, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
+import { partsOf } from '../failure.js';
 import { withValue } from '../json-text.js';
 import { givenSecret } from '../listen-state.js';
 import { json, listOf } from '../listing.js';
-import { requireConfirmation } from '../prompt.js';
+import { canPrompt, promptHidden, requireConfirmation } from '../prompt.js';
 import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
 import type { Terminal } from '../terminal.js';
@@ -107,7 +108,21 @@ export const webhooksUpdate: Command = {
       throw new UsageError(
         'There is nothing to change. Run posthorn webhooks update --help to see the options.',
       );
-    return posthorn.webhooks.change(id, change);
+    return posthorn.webhooks.change(id, change).catch(async (error) => {
+      const isAsked =
+        error instanceof PosthornError && error.code === 'secrets_required' && canPrompt(context);
+      if (!isAsked) throw error;
+      context.terminal.note(
+        'The new URL is on another server. Stored header values are sent only to the server that they were given for, so ' +
+          'enter them again.',
+      );
+      const headers: Record<string, string> = {};
+      for (const { pointer = '' } of error.errors) {
+        const name = partsOf(pointer)[1] ?? '';
+        headers[name] = await promptHidden(context, `Value of ${name}`);
+      }
+      return posthorn.webhooks.change(id, { ...change, headers });
+    });
   }),
 };
 
