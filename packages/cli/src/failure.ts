@@ -55,6 +55,8 @@ function nextStep(error: PosthornError, command: string, token: string | undefin
   if (status === 404) return missingStep(error, command);
   if (code === 'webhook_not_active')
     return 'Run posthorn webhooks activate for a disabled webhook, or posthorn webhooks verify for an unverified one.';
+  if (code === 'secrets_required')
+    return 'Give each header again with --header, or remove all of them with --no-headers.';
   // A new run has a new key, so it would do the same again.
   if (code === 'idempotency_in_progress')
     return `It may still succeed: run posthorn ${listOf(command)} to check before you run the command again.`;

@@ -255,6 +255,15 @@ export interface Event {
   created_at: string;
 }
 
+export interface EventDeliveriesMeta {
+  /** Pass this as `cursor` to get the next page. It does not expire. */
+  cursor: string | null;
+  /** Whether there are more results. */
+  has_more: boolean;
+  /** The webhooks that the token can see and that have no delivery of this event, newest first, each with the reason. The reasons are those of the webhooks as they are now. */
+  not_delivered: NotDelivered[];
+}
+
 export interface EventType {
   /** Event type, as in events and webhooks. */
   type: string;
@@ -271,6 +280,15 @@ export interface EventType {
 export interface HealthResponse {
   /** The check passed. */
   status: 'ok';
+}
+
+export interface NotDelivered {
+  /** Webhook ID. */
+  webhook_id: string;
+  /** Why the webhook did not get the event. */
+  reason: 'disabled' | 'unverified' | 'not_subscribed' | 'filtered' | 'other_workspace' | 'created_later' | 'about_itself';
+  /** The reason, in one or two sentences. */
+  detail: string;
 }
 
 export interface PageMeta {

@@ -1,4 +1,4 @@
-import type { SearchedPageMeta } from './api.js';
+import type { NotDelivered, SearchedPageMeta } from './api.js';
 import type { Query, Transport } from './transport.js';
 
 export interface Page<T> {
@@ -9,8 +9,8 @@ export interface Page<T> {
   hasMore: boolean;
   /** How far back a page of deliveries searched, if it ended before it was full. */
   searchedTo?: string;
-  /** Only for the deliveries of an event: the webhooks that did not get it. */
-  notDelivered?: readonly { webhook_id: string; reason: string; detail: string }[];
+  /** For the deliveries of an event: the webhooks that did not get it, and why. */
+  notDelivered?: readonly NotDelivered[];
 }
 
 /** Loads the page at a cursor, or the first page if there is no cursor. */
@@ -81,7 +81,7 @@ export function listAt<T>(transport: Transport, path: string, query: Query, sign
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
     const { data, meta } = await transport.json<{
       data: T[];
-      meta?: SearchedPageMeta & { not_delivered?: Page<T>['notDelivered'] };
+      meta?: SearchedPageMeta & { not_delivered?: NotDelivered[] };
     }>('GET', path, request);
     return {
       data,

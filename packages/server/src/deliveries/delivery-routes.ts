@@ -17,10 +17,18 @@ import {
   DeliveryList,
   deliveryFilters,
   deliveryParams,
+  EventDeliveryList,
   WaitingDelivery,
 } from './delivery-schemas.js';
 import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from './history-store.js';
-import { type DeliveryFilter, type DeliveryPage, listDeliveries, listEventDeliveries } from './list-store.js';
+import {
+  type DeliveryFilter,
+  type DeliveryPage,
+  listDeliveries,
+  listEventDeliveries,
+  webhooksWithoutDelivery,
+} from './list-store.js';
+import { whyNotDelivered } from './not-delivered.js';
 
 export interface DeliveryContext {
   database: Database;
@@ -92,15 +100,19 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       description:
         'Returns the deliveries of one event to all webhooks that the token can see, newest first. This list also ' +
         'includes deliveries without an attempt, which are `pending`, and attempted deliveries to webhooks that ' +
-        'have since been deleted. If such a delivery did not succeed, it is `failed` and `final`.',
+        'have since been deleted. If such a delivery did not succeed, it is `failed` and `final`. ' +
+        '`meta.not_delivered` says why each other webhook did not get the event.',
       scopes: ['events:read', 'webhooks:read'],
       params: eventParams,
       ...list({ name, of: 'event', filters: {}, limit }),
-      returns: { 200: DeliveryList },
+      returns: { 200: EventDeliveryList },
       handler: async ({ params: { event_id: id }, tenancy, input }) => {
         const event = await findEvent((read) => read(database), tenancy, id, earliestMs());
-        const rows = await listEventDeliveries(database, { ...tenancy, event }, input.after, input.limit + 1);
-        return searchedPage(pageOf(rows, input.limit), input);
+        const filter = { ...tenancy, event };
+        const rows = await listEventDeliveries(database, filter, input.after, input.limit + 1);
+        const { data, meta } = searchedPage(pageOf(rows, input.limit), input);
+        const without = await webhooksWithoutDelivery(database, filter);
+        return { data, meta: { ...meta, not_delivered: without.map((one) => whyNotDelivered(event, one)) } };
       },
     }),
     route({

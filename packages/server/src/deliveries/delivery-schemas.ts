@@ -4,6 +4,7 @@ import { pageSchema } from '../web/lists.js';
 import { dataOf, filter, flag, id, oneOf, orNull, PageMeta, text, time, whole } from '../web/schemas.js';
 import { ResponseHeaders, requestFields } from '../webhooks/test-schemas.js';
 import { EventTypesField, webhookParams } from '../webhooks/webhook-schemas.js';
+import { notDeliveredReasons } from './not-delivered.js';
 
 const deliveryFields = {
   id: id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),
@@ -116,8 +117,10 @@ export const DeliveryDetail = dataOf(
   ),
 );
 
+const Delivery = Type.Object(deliveryFields, { title: 'Delivery' });
+
 export const DeliveryList = pageSchema(
-  Type.Object(deliveryFields, { title: 'Delivery' }),
+  Delivery,
   Type.Object(
     {
       ...PageMeta.properties,
@@ -130,6 +133,36 @@ export const DeliveryList = pageSchema(
     },
     { title: 'SearchedPageMeta' },
   ),
+);
+
+const NotDelivered = Type.Object(
+  {
+    webhook_id: id('WHK', 'Webhook ID.'),
+    reason: oneOf(notDeliveredReasons, 'Why the webhook did not get the event.', 'not_subscribed'),
+    detail: text(
+      'The reason, in one or two sentences.',
+      'The webhook is not subscribed to invoice.paid, only to task.*.',
+    ),
+  },
+  { title: 'NotDelivered' },
+);
+
+export const EventDeliveryList = Type.Object(
+  {
+    data: Type.Array(Delivery),
+    meta: Type.Object(
+      {
+        ...PageMeta.properties,
+        not_delivered: Type.Array(NotDelivered, {
+          description:
+            'The webhooks that the token can see and that have no delivery of this event, newest first, each with ' +
+            'the reason. The reasons are those of the webhooks as they are now.',
+        }),
+      },
+      { title: 'EventDeliveriesMeta' },
+    ),
+  },
+  { title: 'EventDeliveryList' },
 );
 
 /** The filters for the deliveries of one webhook or of all webhooks. */

@@ -2,6 +2,7 @@ import type { Queryable } from '../postgres/database.js';
 import { type Page, pageOf } from '../postgres/keyset.js';
 import type { Position } from '../values/cursor.js';
 import { deliveryColumns, type ListedDelivery } from './history-store.js';
+import type { MissingWebhook } from './not-delivered.js';
 
 export interface DeliveryFilter {
   organization_id: string;
@@ -228,6 +229,35 @@ export async function listEventDeliveries(
       after?.id ?? null,
       limit,
     ],
+  });
+  return rows;
+}
+
+/** Returns the webhooks that have no delivery of an event, newest first. */
+export async function webhooksWithoutDelivery(
+  database: Queryable,
+  { organization_id, workspace_id, event }: EventDeliveriesFilter,
+): Promise<readonly MissingWebhook[]> {
+  const { rows } = await database.query<MissingWebhook>({
+    text: `
+  with reached as materialized (
+    select webhook_id
+      from posthorn.deliveries
+     where organization_id = $1 and event_id = $3 and created_at >= $4 and created_at <> event_created_at
+     union all
+    select o.webhook_id
+      from posthorn.open_shares($1, array(select id from posthorn.webhooks where organization_id = $1), substr($3, 5, 16), $4) o
+     where o.event_base + o.ordinal = posthorn.number_of($3)
+  )
+  select w.id, w.workspace_id, w.status, w.disabled_reason, w.event_types, w.created_at
+    from posthorn.webhooks w
+   where w.organization_id = $1 and ($2::text is null or w.workspace_id = $2)
+     and w.id not in (select webhook_id from reached)
+     and (select d.id from posthorn.deliveries d
+           where d.organization_id = $1 and d.webhook_id = w.id and d.created_at = $4 and d.event_id = $3
+           limit 1) is null
+   order by w.created_at desc, w.id desc`,
+    values: [organization_id, workspace_id ?? null, event.id, event.created_at],
   });
   return rows;
 }

@@ -139,4 +139,6 @@ export function constantHeaders(own: CustomHeaders): string[] {
   return headers;
 }
 
-const pointerTo = (name: string) => `/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+/** Returns the JSON pointer to a header. */
+export const pointerTo = (name: string) =>
+  `/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -106,7 +106,8 @@ const settingFields = {
         'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
         'and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, ' +
         '`webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name ' +
-        'whose value is null keeps its stored value, and `{}` or null removes all headers.',
+        'whose value is null keeps its stored value, and `{}` or null removes all headers. If an update changes the ' +
+        'scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`).',
       examples: [{ Authorization: 'Bearer 4f1c9d' }],
     }),
   ),

@@ -147,13 +147,15 @@ export interface GivenUp {
   last_attempt_at: string;
 }
 
+export const deliveryFailedType = 'webhook.delivery_failed';
+
 /**
  * Returns the event for a delivery that the service gave up on. If the undelivered event was itself about a webhook,
  * the new event is recorded but not delivered: otherwise two failing webhooks would report each other's failures
  * forever.
  */
 export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
-  const event = serviceEvent('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...givenUp });
+  const event = serviceEvent(deliveryFailedType, webhook, { webhook_id: webhook.id, ...givenUp });
   return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 

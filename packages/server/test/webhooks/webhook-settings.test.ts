@@ -164,6 +164,37 @@ describe.concurrent('headers', () => {
     expect(elsewhere.verifications.last.headers).toMatchObject({ 'x-key': value });
   });
 
+  it('stay with their origin: a URL elsewhere needs them again, whatever the change says', async () => {
+    const tenant = await newTenant(service);
+    const own = { 'X-Key': value, 'X-Team': 'billing' };
+    const { receiver, webhook } = await tenant.connect(200, { headers: own });
+    const elsewhere = await startReceiver();
+    const url = elsewhere.url;
+    const kept = { 'x-key': null, 'X-Team': 'other' };
+    for (const [change, names] of [
+      [{ url }, ['X-Key', 'X-Team']],
+      [{ url, headers: kept }, ['x-key']],
+      [{ url, status: 'disabled' }, ['X-Key', 'X-Team']],
+      [{ url: receiver.url.replace('http:', 'https:') }, ['X-Key', 'X-Team']],
+    ] as const) {
+      const { status, body } = await patch(tenant, webhook, change);
+      expect([status, body.code]).toEqual([422, 'secrets_required']);
+      expect(body.errors.map((one: { pointer: string }) => one.pointer)).toEqual(
+        names.map((name) => `/headers/${name}`),
+      );
+    }
+    expect((await read(tenant, webhook)).url).toBe(receiver.url);
+    expect(elsewhere.verifications.count).toBe(0);
+
+    const { href } = new URL('/another/path', receiver.url);
+    expect((await patch(tenant, webhook, { url: href, headers: kept })).status).toBe(200);
+    expect(receiver.verifications.last.headers).toMatchObject({ 'x-key': value, 'x-team': 'other' });
+    expect((await patch(tenant, webhook, { url, headers: own })).status).toBe(200);
+    expect(elsewhere.verifications.last.headers).toMatchObject({ 'x-key': value, 'x-team': 'billing' });
+    expect((await patch(tenant, webhook, { url: receiver.url, headers: {} })).status).toBe(200);
+    expect(receiver.verifications.last.headers).not.toHaveProperty('x-key');
+  });
+
   it('replace Accept-Encoding if they name it', async () => {
     const tenant = await newTenant(service);
     const { receiver } = await tenant.connect(200, { headers: { 'accept-encoding': 'gzip' } });

@@ -89,6 +89,8 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
     },
   });
   const problem = problemIn(save.error);
+  const needsValues = draft.headers.some(({ isStored, value }) => isStored && value === '');
+  const sendsElsewhere = needsValues && changes.url !== undefined && isElsewhere(changes.url, webhook.url);
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
     <>
@@ -103,6 +105,12 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
         }}
       >
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
+        {sendsElsewhere && (
+          <p className="soft small">
+            Stored header values are never sent to another host: whoever can change the URL could read them
+            there. Enter the values of all headers again, or remove the headers.
+          </p>
+        )}
         {verifies && (
           <p className="soft small">
             The new URL is verified first. Until the result is known, events go to the old one.
@@ -132,6 +140,11 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       </form>
     </>
   );
+}
+
+/** Returns whether a URL has another scheme, host or port. */
+function isElsewhere(url: string, before: string): boolean {
+  return URL.canParse(url) && new URL(url).origin !== new URL(before).origin;
 }
 
 function Facts({ webhook }: { webhook: Webhook }) {

@@ -1,0 +1,96 @@
+import { type DisabledReason, deliveryFailedType, type WebhookStatus } from '../webhooks/webhook.js';
+
+/** Why a webhook got no delivery of an event. */
+export const notDeliveredReasons = [
+  'disabled',
+  'unverified',
+  'not_subscribed',
+  'filtered',
+  'other_workspace',
+  'created_later',
+  'about_itself',
+] as const;
+
+export interface NotDelivered {
+  webhook_id: string;
+  reason: (typeof notDeliveredReasons)[number];
+  detail: string;
+}
+
+interface MissedEvent {
+  type: string;
+  workspace_id: string | null;
+  subject_id: string;
+  created_at: Date;
+  payload: string;
+}
+
+/** A webhook as it is now. */
+export interface MissingWebhook {
+  id: string;
+  workspace_id: string | null;
+  status: WebhookStatus;
+  disabled_reason: DisabledReason | null;
+  event_types: readonly string[];
+  created_at: Date;
+}
+
+const disabledBecause: Record<DisabledReason, string> = {
+  gone: 'because its receiver responded with 410',
+  failing: 'because all its deliveries failed for days',
+  manual: 'on request',
+};
+
+/** Explains why a webhook that got no delivery of an event did not get one. What cannot change comes first. */
+export function whyNotDelivered(event: MissedEvent, webhook: MissingWebhook): NotDelivered {
+  const { id: webhook_id, workspace_id, event_types, status } = webhook;
+  const because = (reason: NotDelivered['reason'], detail: string) => ({ webhook_id, reason, detail });
+  if (event.type.startsWith('webhook.') && event.subject_id === webhook_id)
+    return because('about_itself', 'A webhook gets no events about itself.');
+  if (isAboutServiceEvent(event))
+    return because(
+      'about_itself',
+      'The event reports that the delivery of a webhook.* event failed. It goes to no webhook, so that failing webhooks do not report each other forever.',
+    );
+  if (workspace_id !== null && workspace_id !== event.workspace_id) {
+    const other =
+      event.workspace_id === null ? 'concerns the whole organization' : `is of ${event.workspace_id}`;
+    return because(
+      'other_workspace',
+      `The webhook gets only events of ${workspace_id}. This event ${other}.`,
+    );
+  }
+  const [domain] = event.type.split('.');
+  if (![event.type, `${domain}.*`, '*'].some((type) => event_types.includes(type)))
+    return because(
+      'not_subscribed',
+      `The webhook is not subscribed to ${event.type}, only to ${listed(event_types)}.`,
+    );
+  if (webhook.created_at > event.created_at)
+    return because(
+      'created_later',
+      'The webhook was created after the event was recorded. A replay sends the event.',
+    );
+  if (status === 'disabled') {
+    const why = disabledBecause[webhook.disabled_reason ?? 'manual'];
+    return because('disabled', `The webhook is disabled (${why}). Activate it, then replay the event.`);
+  }
+  if (status === 'unverified')
+    return because('unverified', 'The webhook is unverified. Verify it, then replay the event.');
+  return because(
+    'unverified',
+    'The webhook is active and matches the event now. When the event was recorded, it was unverified, disabled, or subscribed to something else. A replay sends the event.',
+  );
+}
+
+function isAboutServiceEvent({ type, payload }: MissedEvent): boolean {
+  if (type !== deliveryFailedType) return false;
+  return String((JSON.parse(payload) as { event_type?: unknown }).event_type).startsWith('webhook.');
+}
+
+const listedMax = 3;
+
+function listed(types: readonly string[]): string {
+  const shown = types.slice(0, listedMax).join(', ');
+  return types.length > listedMax ? `${shown} and ${types.length - listedMax} more` : shown;
+}
