@@ -22,10 +22,17 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'Whether this process reached the database for this scrape, and the database accepts writes',
     isUp,
   );
-  watch(
+  metrics.watch(
     'posthorn_oldest_due_delivery_age_seconds',
-    'How long the oldest due delivery has waited for a node to claim it',
-    ({ oldestDueSeconds }) => oldestDueSeconds,
+    'How long the oldest due delivery has waited for a node to claim it, by whether its webhook is healthy or failing',
+    async () => (await figures.call()).oldestDueSeconds,
+    'condition',
+  );
+  metrics.watch(
+    'posthorn_webhooks',
+    'Webhooks by status: active ones without those that are failing, failing, unverified, disabled',
+    async () => (await figures.call()).webhooks,
+    'status',
   );
   watch(
     'posthorn_waiting_webhooks',

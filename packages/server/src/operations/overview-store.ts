@@ -4,11 +4,19 @@ import { partitioned } from '../postgres/partitions.js';
 import { avoidScans } from '../postgres/transaction.js';
 import { countSecretsWithout } from '../webhooks/secret-store.js';
 
-/** How long the oldest delivery that is due and that no node has claimed has waited, and how many webhooks have one. */
+/**
+ * How long the oldest delivery that is due and that no node has claimed has waited, of all webhooks, of healthy ones, and
+ * of failing ones; and how many webhooks have one.
+ */
 const oldestDueSql = `
-  select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
-         count(distinct webhook_id) as webhooks
-    from posthorn.waiting_webhooks()`;
+  select coalesce(max(w.waited), 0)::float8 as seconds,
+         coalesce(max(w.waited) filter (where not w.fails), 0)::float8 as healthy_seconds,
+         coalesce(max(w.waited) filter (where w.fails), 0)::float8 as failing_seconds,
+         count(distinct w.webhook_id) as webhooks
+    from (select d.webhook_id, extract(epoch from clock_timestamp() - d.since) as waited,
+                 (select h.failing_since from posthorn.webhook_health h
+                   where h.organization_id = d.organization_id and h.webhook_id = d.webhook_id) is not null as fails
+            from posthorn.waiting_webhooks() d) w`;
 
 /** The end of the partition `part` of the table `parent`. */
 const endSql = "posthorn.partition_end(parent.relname, to_date(right(part.relname, 8), 'YYYYMMDD'))";
@@ -171,8 +179,10 @@ async function readFailingWebhooks(database: Queryable, limit: number): Promise<
 
 /** What monitoring reads from the database. The cost does not depend on how many deliveries are waiting. */
 export interface StoreFigures {
-  /** How long ago the oldest delivery that no node has claimed became due. */
-  oldestDueSeconds: number;
+  /** How long ago the oldest delivery to a healthy or to a failing webhook that no node has claimed became due. */
+  oldestDueSeconds: { healthy: number; failing: number };
+  /** How many webhooks there are by status. `active` leaves out those that are failing. */
+  webhooks: Readonly<Record<string, number>>;
   /** Webhooks with deliveries that are due and that no node has claimed. */
   waitingWebhooks: number;
   /**
@@ -200,10 +210,12 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
   return database.transaction(async (client) => {
     // A plan made while the tables were empty would keep scanning them completely.
     await avoidScans(client);
-    const { rows: waiting } = await client.query<Omit<StoreFigures, 'partitions'>>({
+    const { rows: waiting } = await client.query<
+      Omit<StoreFigures, 'partitions' | 'webhooks' | 'oldestDueSeconds'> & StoreFigures['oldestDueSeconds']
+    >({
       name: 'store figures',
       text: `
-  select w.seconds as "oldestDueSeconds", w.webhooks as "waitingWebhooks", b.deliveries as "waitingFirst",
+  select w.healthy_seconds as healthy, w.failing_seconds as failing, w.webhooks as "waitingWebhooks", b.deliveries as "waitingFirst",
          r.deliveries as "waitingRetries",
          (select count(distinct process) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes,
          ${readOnlySql} as "isReadOnly",
@@ -234,6 +246,24 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
       text: partitionsSql(`extract(epoch from max(${endSql}) - clock_timestamp())::float8 as "aheadSeconds"`),
       values: [partitioned],
     });
-    return { ...waiting[0]!, partitions };
+    const { rows: webhooks } = await client.query<{ status: string; count: number }>({
+      name: 'webhooks by status',
+      text: `
+  select w.status, count(*) from posthorn.webhooks w group by w.status
+   union all
+  select 'failing', count(*)
+    from posthorn.webhook_health h
+    join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
+   where h.failing_since is not null and w.status = 'active'`,
+    });
+    const counts = Object.fromEntries(webhooks.map(({ status, count }) => [status, count]));
+    const { active = 0, failing = 0, unverified = 0, disabled = 0 } = counts;
+    const { healthy, failing: oldestFailing, ...figures } = waiting[0]!;
+    return {
+      ...figures,
+      oldestDueSeconds: { healthy, failing: oldestFailing },
+      partitions,
+      webhooks: { ...counts, active: active - failing, failing, unverified, disabled },
+    };
   });
 }

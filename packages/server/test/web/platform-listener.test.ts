@@ -200,7 +200,7 @@ describe('ages in /metrics', () => {
   };
 
   it('report how long the oldest due delivery has waited', async () => {
-    const name = 'posthorn_oldest_due_delivery_age_seconds';
+    const name = 'posthorn_oldest_due_delivery_age_seconds{condition="healthy"}';
     expect(await ageOf(name)).toBe(0);
     await record(service, event());
     await service.database.query({
@@ -211,6 +211,21 @@ describe('ages in /metrics', () => {
     from posthorn.events`,
     });
     expect(await ageOf(name)).toBeGreaterThanOrEqual(3_600);
+
+    // The webhook fails: its late deliveries do not count as those of healthy webhooks.
+    await service.database.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
+  select organization_id, 'WHK-1', 'https://receiver.test/', 'active', '{*}', now(), '' from posthorn.events;
+  insert into posthorn.webhook_health (organization_id, webhook_id, failing_since)
+  select organization_id, 'WHK-1', now() from posthorn.events`,
+    });
+    expect(await ageOf(name)).toBe(0);
+    expect(await ageOf(name.replace('healthy', 'failing'))).toBeGreaterThanOrEqual(3_600);
+    const counts = ['active', 'failing', 'unverified', 'disabled'].map(
+      (one) => `posthorn_webhooks{status="${one}"}`,
+    );
+    expect(await Promise.all(counts.map(ageOf))).toEqual([0, 1, 0, 0]);
   });
 
   it('report how far a recording transaction delays ascending readers', async () => {
