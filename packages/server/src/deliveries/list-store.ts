@@ -249,7 +249,12 @@ export async function webhooksWithoutDelivery(
       from posthorn.open_shares($1, array(select id from posthorn.webhooks where organization_id = $1), substr($3, 5, 16), $4) o
      where o.event_base + o.ordinal = posthorn.number_of($3)
   )
-  select w.id, w.workspace_id, w.status, w.disabled_reason, w.event_types, w.created_at
+  select w.id, w.workspace_id, w.status, w.disabled_reason, w.event_types, w.created_at,
+         w.filter_path is null or coalesce((
+           select posthorn.filterable(e.workspace_id, e.subject_type, e.subject_id, e.actor_type, e.actor_id, e.payload)
+                  @? w.filter_path
+             from posthorn.events e
+            where e.organization_id = $1 and e.created_at = $4 and e.id = $3), false) as passes_filter
     from posthorn.webhooks w
    where w.organization_id = $1 and ($2::text is null or w.workspace_id = $2)
      and w.id not in (select webhook_id from reached)

@@ -33,6 +33,8 @@ export interface MissingWebhook {
   disabled_reason: DisabledReason | null;
   event_types: readonly string[];
   created_at: Date;
+  /** Whether the event matches the filter of the webhook, if it has one. */
+  passes_filter: boolean;
 }
 
 const disabledBecause: Record<DisabledReason, string> = {
@@ -66,6 +68,8 @@ export function whyNotDelivered(event: MissedEvent, webhook: MissingWebhook): No
       'not_subscribed',
       `The webhook is not subscribed to ${event.type}, only to ${listed(event_types)}.`,
     );
+  if (!webhook.passes_filter)
+    return because('filtered', 'The filter of the webhook does not match the event.');
   if (webhook.created_at > event.created_at)
     return because(
       'created_later',
@@ -79,7 +83,7 @@ export function whyNotDelivered(event: MissedEvent, webhook: MissingWebhook): No
     return because('unverified', 'The webhook is unverified. Verify it, then replay the event.');
   return because(
     'unverified',
-    'The webhook is active and matches the event now. When the event was recorded, it was unverified, disabled, or subscribed to something else. A replay sends the event.',
+    'The webhook is active and matches the event now. When the event was recorded, it was unverified or disabled, or had another subscription or filter. A replay sends the event.',
   );
 }
 

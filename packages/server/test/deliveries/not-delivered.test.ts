@@ -10,7 +10,7 @@ const event = {
 };
 const webhook: MissingWebhook = {
   ...{ id: 'WHK-1', workspace_id: null, status: 'active', disabled_reason: null, event_types: ['*'] },
-  created_at: new Date(0),
+  ...{ created_at: new Date(0), passes_filter: true },
 };
 const givenUpWebhookEvent = {
   ...{ ...event, type: 'webhook.delivery_failed', subject_id: 'WHK-2' },
@@ -46,6 +46,7 @@ describe('a webhook that got no delivery of an event', () => {
       { workspace_id: null! },
       /concerns the whole organization\.$/,
     ],
+    ['filtered', { passes_filter: false, created_at: later }, {}, /filter of the webhook does not match/],
     ['created_later', { created_at: later, status: 'disabled' }, {}, /A replay sends the event\.$/],
     ['about_itself', {}, { type: 'webhook.disabled', subject_id: 'WHK-1' }, /no events about itself/],
     ['about_itself', {}, givenUpWebhookEvent, /goes to no webhook/],
@@ -65,6 +66,10 @@ describe('GET /v1/events/{event_id}/deliveries', () => {
     const { webhook: reached } = await tenant.connect(200, invoices);
     const { webhook: elsewhere } = await tenant.connect(200, { workspace_id: 'WS-2' });
     const { webhook: uninterested } = await tenant.connect(200, { event_types: ['task.*'] });
+    const { webhook: filtered } = await tenant.connect(200, {
+      ...invoices,
+      filter: { subject_id: ['INV-9'] },
+    });
     const { webhook: disabled } = await tenant.connect(200, invoices);
     await tenant.data('PATCH', `/v1/webhooks/${disabled.id}`, { status: 'disabled' });
     const event = await tenant.record({ workspace_id: 'WS-1' });
@@ -77,6 +82,7 @@ describe('GET /v1/events/{event_id}/deliveries', () => {
     ).toEqual([
       [late.id, 'created_later'],
       [disabled.id, 'disabled'],
+      [filtered.id, 'filtered'],
       [uninterested.id, 'not_subscribed'],
       [elsewhere.id, 'other_workspace'],
     ]);
