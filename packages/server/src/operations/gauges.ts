@@ -30,7 +30,7 @@ export function watchStore(metrics: Metrics, database: Database): void {
   );
   metrics.watch(
     'posthorn_webhooks',
-    'Webhooks by status: active ones without those that are failing, failing, unverified, disabled',
+    'Webhooks by status: active ones without those that are failing, failing, unverified, paused, disabled',
     async () => (await figures.call()).webhooks,
     'status',
   );

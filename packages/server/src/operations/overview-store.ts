@@ -257,13 +257,13 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
    where h.failing_since is not null and w.status = 'active'`,
     });
     const counts = Object.fromEntries(webhooks.map(({ status, count }) => [status, count]));
-    const { active = 0, failing = 0, unverified = 0, disabled = 0 } = counts;
+    const { active = 0, failing = 0, unverified = 0, disabled = 0, paused = 0 } = counts;
     const { healthy, failing: oldestFailing, ...figures } = waiting[0]!;
     return {
       ...figures,
       oldestDueSeconds: { healthy, failing: oldestFailing },
       partitions,
-      webhooks: { ...counts, active: active - failing, failing, unverified, disabled },
+      webhooks: { ...counts, active: active - failing, failing, unverified, paused, disabled },
     };
   });
 }

@@ -401,18 +401,18 @@ test('a committed change to a webhook takes effect even if the database cannot c
 describe('how long the oldest delivery has waited', () => {
   test('counts the backlog and due retries, but not held deliveries or later retries', async () => {
     const { database, node } = await withNode();
-    expect((await readStoreFigures(database)).oldestDueSeconds).toBe(0);
+    expect((await readStoreFigures(database)).oldestDueSeconds.healthy).toBe(0);
     const { leased } = await recordFor(database, node, 1);
     await settleFor(database, node, [failedOnce(leased[0]!, 3_600_000)]);
-    expect((await readStoreFigures(database)).oldestDueSeconds).toBe(0);
+    expect((await readStoreFigures(database)).oldestDueSeconds.healthy).toBe(0);
     await database.query({ text: "update posthorn.deliveries set due_at = now() - interval '30 minutes'" });
-    expect(Math.round((await readStoreFigures(database)).oldestDueSeconds / 60)).toBe(30);
+    expect(Math.round((await readStoreFigures(database)).oldestDueSeconds.healthy / 60)).toBe(30);
     await recordFor(database, null, 4);
     await database.query({ text: "update posthorn.backlog set created_at = created_at - interval '1 hour'" });
-    expect(Math.round((await readStoreFigures(database)).oldestDueSeconds / 60)).toBe(60);
+    expect(Math.round((await readStoreFigures(database)).oldestDueSeconds.healthy / 60)).toBe(60);
     await changeWebhook(database, webhook, { status: 'unverified' });
     await align(database);
-    expect((await readStoreFigures(database)).oldestDueSeconds).toBe(0);
+    expect((await readStoreFigures(database)).oldestDueSeconds.healthy).toBe(0);
   });
 });
 
