@@ -23,8 +23,8 @@ import {
 import {
   type GivenHeaders,
   keptHeaderFaults,
+  movedHeaders,
   openHeaders,
-  pointerTo,
   replacedHeaders,
   type SealedHeaders,
   sealHeaders,
@@ -122,8 +122,8 @@ export async function change(
     ...(headers !== undefined && headersOf(webhook, headers, secrets)),
     ...(filter !== undefined && storedFilter(filter)),
   };
-  if (url !== undefined && new URL(url).origin !== new URL(webhook.url).origin)
-    refuseToMoveSecrets(webhook, headers);
+  const refusal = movedHeaders(webhook, url, headers);
+  if (refusal) throw refusal;
   // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
   if (webhook.status === 'disabled' && status === 'active') await control.endWaiting(webhook);
   if (status === 'paused') refusePause(webhook);
@@ -323,30 +323,6 @@ const storedFilter = (filter: Filter | null) =>
     ? { filter: JSON.stringify(filter), filter_path: filterPath(filter) }
     : { filter: null, filter_path: null };
 const timeOf = (text: string | null) => (text === null ? null : new Date(parseInstantMs(text, 'start')!));
-
-/**
- * Refuses a change that would send stored values to another origin. Otherwise, whoever may change the URL could read
- * them on a server of their own.
- */
-function refuseToMoveSecrets({ header_names }: Webhook, given: GivenHeaders | null | undefined): void {
-  const kept =
-    given === undefined
-      ? header_names
-      : Object.entries(given ?? {}).flatMap(([name, value]) => (value === null ? [name] : []));
-  if (kept.length === 0) return;
-  const detail =
-    'must be given again, or removed: a stored value is never sent to another scheme, host or port';
-  const faults = kept.map((name) => ({
-    pointer: `/headers${pointerTo(name)}`,
-    code: 'secret_required',
-    detail,
-  }));
-  throw new Problem(
-    'secrets_required',
-    'The new URL has another scheme, host or port. Give the values of all headers again, or remove the headers.',
-    { faults },
-  );
-}
 
 const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 

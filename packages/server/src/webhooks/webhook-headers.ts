@@ -1,5 +1,6 @@
 import { fixedHeaders } from '../sending/request.js';
 import type { Fault } from '../values/fault.js';
+import { Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 
 /** A webhook's custom headers as given in a request. Null keeps the stored value. */
@@ -85,6 +86,34 @@ export function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): re
     }));
 }
 
+/**
+ * Returns the problem of a change that would send stored values to another origin, or undefined. Without it, whoever may
+ * change the URL could read them on a server of their own.
+ */
+export function movedHeaders(
+  { url: before, header_names }: { url: string; header_names: readonly string[] },
+  url: string | undefined,
+  given: GivenHeaders | null | undefined,
+): Problem | undefined {
+  if (url === undefined || new URL(url).origin === new URL(before).origin) return undefined;
+  const kept =
+    given === undefined ? header_names : Object.keys(given ?? {}).filter((name) => given?.[name] === null);
+  if (kept.length === 0) return undefined;
+  const detail =
+    'must be given again, or removed: a stored value is never sent to another scheme, host or port';
+  return new Problem(
+    'secrets_required',
+    'The new URL has another scheme, host or port. Give the values of all headers again, or remove the headers.',
+    {
+      faults: kept.map((name) => ({
+        pointer: `/headers${pointerTo(name)}`,
+        code: 'secret_required',
+        detail,
+      })),
+    },
+  );
+}
+
 /** Returns the headers that replace the stored ones. */
 export function replacedHeaders(given: GivenHeaders | null, stored: CustomHeaders): CustomHeaders {
   const byName = new Map(Object.entries(stored).map(([name, one]) => [name.toLowerCase(), one]));
@@ -139,6 +168,4 @@ export function constantHeaders(own: CustomHeaders): string[] {
   return headers;
 }
 
-/** Returns the JSON pointer to a header. */
-export const pointerTo = (name: string) =>
-  `/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+const pointerTo = (name: string) => `/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;
