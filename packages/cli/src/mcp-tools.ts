@@ -140,13 +140,18 @@ export const tools: readonly Tool[] = [
   {
     name: 'get_event',
     title: 'Get an event',
-    description: 'Returns one event with its payload, and its deliveries to all webhooks.',
+    description:
+      'Returns one event with its payload, its deliveries to all webhooks, and why the other webhooks did not get it ' +
+      '(`not_delivered`). To send it to one of them, call replay with `from` and `to` set to its created_at.',
     schema: takes({ event_id: text('Event ID (EVT-…), or enough of its ending to be unique.') }, 'event_id'),
     writes: false,
     run: async (connection, { event_id }) => {
       const id = await eventId(connection, string(event_id) ?? '');
       const event = await connection.posthorn.events.get(id);
-      return { event, deliveries: await connection.posthorn.events.deliveries(id, { limit: 100 }).all(100) };
+      const { data, notDelivered = [] } = await connection.posthorn.events
+        .deliveries(id, { limit: 100 })
+        .first();
+      return { event, deliveries: data, not_delivered: notDelivered };
     },
   },
   {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { verify } from '@posthorn/receiver';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { durationText } from '../../server/src/values/duration.js';
 import { reverifyAfterMs } from '../../server/src/webhooks/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
@@ -13,7 +14,8 @@ import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { eventually, newTenant, type Tenant } from '../../server/test/support/tenant.js';
-import { linesOf, printing, run } from './support/cli.js';
+import { main } from '../src/main.js';
+import { linesOf, Pipe, printing, run } from './support/cli.js';
 
 const service = await sharedService();
 
@@ -302,6 +304,27 @@ describe('webhooks', () => {
     expect(JSON.parse(rotated.stdout)).toHaveProperty('secret');
   });
 
+  test('update asks for the values of the headers if the URL moves to another server, and says why', async () => {
+    const [first, second] = [await startReceiver(), await startReceiver()];
+    const webhook = await tenant.webhook(first, { headers: { Authorization: 'Bearer old' } });
+    const args = ['webhooks', 'update', webhook.id, '--receiver-url', second.url];
+    expect(await run(args, env)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--header: Authorization'),
+    });
+    const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+    const [stdout, stderr] = [new Pipe(), new Pipe()];
+    Object.assign(stdout, { isTTY: true, columns: 80 });
+    const ended = main(args, env, { stdin, stdout, stderr }, async () => undefined);
+    await vi.waitFor(() => expect(stdout.text).toContain('Value of Authorization'), { timeout: 30_000 });
+    stdin.write('Bearer new\r');
+    expect(await ended, stderr.text).toBe(0);
+    expect(stderr.text).toMatch(/^The new URL is on another server\. Stored header values are sent only to /);
+    expect(stdout.text + stderr.text).not.toContain('Bearer new');
+    const sent = await second.verifications.nth(1);
+    expect(sent.headers.authorization).toBe('Bearer new');
+  });
+
   test('a secret that was given is not printed', async () => {
     const { receiver, webhook } = await tenant.connect();
     const given = ['--secret', 'a-secret-of-the-receiver'];
@@ -546,6 +569,24 @@ describe('deliveries', () => {
     expect((await run(['stats'], ownEnv, '', true)).stdout).toMatch(/^time \(UTC\) /);
     const { stdout: help } = await run(['stats', '--help'], env);
     expect(help.match(/a date \(a day in UTC\)/g)).toHaveLength(2);
+  });
+
+  test('list --event says which webhooks did not get the event, why, and how to send it', async () => {
+    const own = await newTenant(service);
+    const recorded = await own.record();
+    const { webhook, receiver } = await own.connect();
+    const other = await own.webhook(receiver, { event_types: ['task.*'] });
+    const ownEnv = { ...env, POSTHORN_TOKEN: own.token };
+    const { code, stdout, stderr } = await run(['deliveries', 'list', '--event', recorded.id], ownEnv);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toMatch(
+      new RegExp(`^Not delivered to ${other.id} \\(not_subscribed\\): .*invoice\\.paid`, 'm'),
+    );
+    const [, missed = '', command = ''] =
+      /^Not delivered to (\S+) \(created_later\): .*\n {2}To send it: posthorn (.*)$/m.exec(stderr) ?? [];
+    expect(missed).toBe(webhook.id);
+    expect((await run([...command.split(' '), '--wait'], ownEnv)).code).toBe(0);
+    expect((await receiver.deliveries.nth(1)).headers['webhook-id']).toBe(recorded.id);
   });
 
   test('redeliver waits for the attempt, and fails if the receiver does', async () => {

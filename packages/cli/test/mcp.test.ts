@@ -104,6 +104,17 @@ describe('mcp', async () => {
     ).toHaveLength(1);
   });
 
+  test('says why a webhook did not get an event', async () => {
+    const own = await newTenant(service);
+    const { id } = await own.record();
+    const { webhook } = await own.connect();
+    const { text } = await (await agent(own.token)).call('get_event', { event_id: id });
+    expect(JSON.parse(text)).toMatchObject({
+      ...{ event: { id }, deliveries: [] },
+      not_delivered: [{ webhook_id: webhook.id, reason: 'created_later', detail: expect.any(String) }],
+    });
+  });
+
   test('returns payloads with their numbers as recorded', async () => {
     const one = (await call('get_event', { event_id: recorded.id })).text;
     const list = (await call('list_events')).text;

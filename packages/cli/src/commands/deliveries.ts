@@ -88,8 +88,26 @@ export const deliveriesList: Command = {
       what: 'deliveries',
       noteOn: (deliveries) => heldNote(deliveries, nameOf),
     });
+    if (onlyEvent && !options.json) await noteMissing(context, connection, event_id);
   },
 };
+
+/** Says which webhooks did not get an event, why, and how to send it to them. */
+async function noteMissing({ terminal }: Context, { posthorn }: Connection, eventId: string): Promise<void> {
+  const { notDelivered = [] } = await posthorn.events.deliveries(eventId, { limit: 1 }).first();
+  if (notDelivered.length === 0) return;
+  const { created_at: at } = await posthorn.events.get(eventId);
+  for (const { webhook_id, reason, detail } of notDelivered) {
+    terminal.note(`Not delivered to ${webhook_id} (${reason}): ${detail}`);
+    if (!neverSent.includes(reason))
+      terminal.note(
+        `  To send it: posthorn deliveries replay --webhook ${webhook_id} --from ${at} --to ${at}`,
+      );
+  }
+}
+
+/** The reasons that hold for a replay, too, unless the webhook is changed. */
+const neverSent = ['other_workspace', 'about_itself', 'not_subscribed', 'filtered'];
 
 type NameOf = (id: string) => string;
 
