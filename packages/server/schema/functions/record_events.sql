@@ -6,7 +6,10 @@
 -- in the order of the batch.
 create or replace function posthorn.record_events(events json)
 returns table (ordinal bigint, id text, created_at timestamptz)
-language plpgsql as $$
+language plpgsql
+-- A role that may call this can record events, but needs no privileges on any table.
+security definer set search_path = pg_catalog, pg_temp
+as $$
 #variable_conflict use_column
 declare
   batch record;
@@ -79,3 +82,5 @@ begin
    order by e.ordinal;
 end
 $$;
+
+revoke execute on function posthorn.record_events(json) from public;
