@@ -23,12 +23,11 @@ function noteFirstView(): Plugin {
 
 export default defineConfig({
   base: '/console/',
-  plugins: [react({ jsxImportSource: 'console' }), noteFirstView()],
+  plugins: [react(), noteFirstView()],
   resolve: {
     alias: {
       // Only `verify` of the receiver package needs it.
       'node:crypto': source('src/views/receiver/crypto.ts'),
-      'console/jsx-runtime': source('src/text/jsx-runtime.ts'),
     },
   },
   build: {

@@ -8,13 +8,12 @@ import { connection } from './api/connection';
 import { queryClient } from './api/query-client';
 import { overviewQueries } from './api/stats';
 import { webhooksQuery } from './api/webhooks';
-import { embedding, followEmbedding } from './browser/embedding';
+import { followEmbedding } from './browser/embedding';
 import { followPreferences } from './browser/preferences';
 import { router } from './router';
 import { restoreSession, session, tokenOf } from './session/session';
 import { permissionOf, tokenQuery } from './session/token';
 import { nameMissingParts } from './shell/late-parts';
-import { speak } from './text/jsx-runtime';
 
 // An address that was copied out of a sentence ends with its full stop. No view does.
 const path = location.pathname.replace(/[.,;:!?)\]>"']+$/, '');
@@ -41,11 +40,6 @@ connection.subscribe(() => {
 });
 
 if (session.get().kind === 'open') void startFirstRequests();
-
-if (embedding.lang === 'de') {
-  document.documentElement.lang = 'de';
-  speak((await import('./text/german.json')).default);
-}
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -9,7 +9,6 @@ export interface Embedding {
   accent?: string;
   /** A font that the user's machine has. */
   font?: string;
-  lang?: string;
 }
 
 const allowed: Record<keyof Embedding, RegExp> = {
@@ -17,7 +16,6 @@ const allowed: Record<keyof Embedding, RegExp> = {
   theme: /^(light|dark)$/,
   accent: /^[0-9a-f]{6}$/i,
   font: /^[\w ,'"-]{1,100}$/,
-  lang: /^de$/,
 };
 const storedName = 'posthorn.embedding';
 
