@@ -9,7 +9,7 @@ import { mcp } from './commands/mcp.js';
 import { deliveriesReplay, replaysGet } from './commands/replay.js';
 import { stats } from './commands/stats.js';
 import { trigger } from './commands/trigger.js';
-import { types } from './commands/types.js';
+import { types, typesGenerate } from './commands/types.js';
 import { verifyCommand } from './commands/verify.js';
 import {
   webhooksActivate,
@@ -53,6 +53,7 @@ export const integratorCommands: readonly Command[] = [
   eventsGet,
   eventsTail,
   types,
+  typesGenerate,
   stats,
   auditList,
   mcp,

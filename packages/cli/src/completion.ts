@@ -1,4 +1,5 @@
 import type { Command } from './command.js';
+import { commandIn } from './parser.js';
 
 /** The name of the hidden command that the completion scripts call. */
 export const completeCommand = '__complete';
@@ -14,7 +15,7 @@ export async function completions(
 ): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const before = words.slice(0, -1);
-  const command = commands.find(({ name }) => name === before.slice(0, name.split(' ').length).join(' '));
+  const command = commandIn(commands, before);
   const found = command ? argumentsOf(command, before) : commandWords(commands, before);
   const kept = /^(?!-).*,/.exec(typed)?.[0] ?? '';
   if (found.includes(eventType)) found.push(...(await types()).map((type) => `${kept}${type}`));

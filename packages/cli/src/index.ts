@@ -25,3 +25,4 @@ export { shellWord } from './shell-word.js';
 export { day, shortTime, timeColumn } from './short-time.js';
 export type { Column } from './table.js';
 export { type Output, Terminal } from './terminal.js';
+export { eventMembers, memberOf, type TypedSchema, typesFile } from './type-source.js';

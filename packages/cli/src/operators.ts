@@ -15,6 +15,9 @@ export const operatorSummaries: Readonly<Record<string, string>> = {
   'token revoke': 'Revoke an access token. Every node rejects it within 2 seconds.',
   'audit verify':
     'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
+  'catalogue diff':
+    'Show what a file would change in the catalogue of event types, and which webhooks that would break.',
+  'catalogue apply': 'Make a file the catalogue of event types. All nodes use it within 2 seconds.',
   'organization move':
     'Move an organization to another cell, or continue an interrupted move. Writes are rejected while its rows are copied.',
   'organization forget': 'Delete the old copy of an organization that has moved to another cell.',

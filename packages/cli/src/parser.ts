@@ -41,9 +41,10 @@ export function parse(commands: readonly Command[], argv: readonly string[], wid
   return parsed;
 }
 
-/** Returns the command that a command line starts with. */
+/** Returns the command that a command line starts with: `types generate` rather than `types`. */
 export function commandIn(commands: readonly Command[], argv: readonly string[]): Command | undefined {
-  return commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
+  const [one, two] = [argv[0], argv.slice(0, 2).join(' ')];
+  return commands.find(({ name }) => name === two) ?? commands.find(({ name }) => name === one);
 }
 
 function quiet(commander: Commander): Commander {
@@ -61,7 +62,8 @@ function groupOf(
   name: string,
   commands: readonly Command[],
 ): Commander {
-  const known = groups.get(name);
+  // A command such as `types` can also be a group.
+  const known = groups.get(name) ?? root.commands.find((command) => command.name() === name);
   if (known) return known;
   const group = quiet(root.command(name)).allowExcessArguments(true);
   group.action(() => {

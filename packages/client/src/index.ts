@@ -14,6 +14,6 @@ export type {
   RecordedEvent,
   ReferenceInput,
 } from './platform-api.js';
-export { Producer, type ProducerOptions } from './producer.js';
+export { type ProducedEvent, Producer, type ProducerOptions } from './producer.js';
 export { Tail, type TailOptions } from './tail.js';
 export type { Cell, RetryOptions, TransportOptions } from './transport.js';

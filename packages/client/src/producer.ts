@@ -4,6 +4,26 @@ import type { NewEvent, RecordedEvent } from './platform-api.js';
 import { Recorder, type Waiting } from './recorder.js';
 import { newKey, Transport, type TransportOptions } from './transport.js';
 
+declare global {
+  /**
+   * The payloads of the platform's event types, by type. Empty, unless the program imports a file that `posthorn types
+   * generate` has written.
+   */
+  interface PosthornEventTypes {}
+}
+
+type ProducedType = Exclude<keyof PosthornEventTypes, `webhook.${string}`>;
+
+/** An event of one of the platform's types, if the program has them; otherwise, any event. */
+export type ProducedEvent = keyof PosthornEventTypes extends never
+  ? NewEvent
+  : {
+      [Name in ProducedType]: Omit<NewEvent, 'type' | 'payload'> & {
+        type: Name;
+        payload: PosthornEventTypes[Name];
+      };
+    }[ProducedType];
+
 export interface ProducerOptions extends Omit<TransportOptions, 'retry'> {
   /**
    * When to send a batch: as soon as one of these limits is reached. Default: 500 events, 1 MiB, 10 ms after
@@ -71,7 +91,7 @@ export class Producer {
    * service refuses it or is unreachable for too long. Rejects with `queue_full` if the queue is full: wait for
    * `ready()` before you send more.
    */
-  send(event: NewEvent): Promise<RecordedEvent> {
+  send(event: ProducedEvent): Promise<RecordedEvent> {
     if (this.#isClosed) return Promise.reject(ownError('closed', 'The producer is closed.'));
     if (this.#isFull())
       return Promise.reject(
@@ -130,7 +150,10 @@ export class Producer {
   }
 
   /** Sends all events of a source, as fast as the service takes them. Returns how many. Stops at the first failure. */
-  async sendAll(events: Iterable<NewEvent> | AsyncIterable<NewEvent>, signal?: AbortSignal): Promise<number> {
+  async sendAll(
+    events: Iterable<ProducedEvent> | AsyncIterable<ProducedEvent>,
+    signal?: AbortSignal,
+  ): Promise<number> {
     let count = 0;
     let failure: { error: unknown } | undefined;
     const sent = new Set<Promise<unknown>>();

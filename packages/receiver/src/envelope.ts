@@ -12,10 +12,20 @@ export interface Envelope<Data = Record<string, unknown>, Type extends string = 
   test?: true;
 }
 
+declare global {
+  /**
+   * The payloads of the platform's event types, by type. Empty, unless the program imports a file that `posthorn types
+   * generate` has written.
+   */
+  interface PosthornEventTypes {}
+}
+
+type KnownData = keyof PosthornEventTypes extends never ? EventData : PosthornEventTypes;
+
 /**
  * The type of `data` for each envelope type. A receiver can add the types of its installation by declaration merging.
  */
-export interface EnvelopeData extends EventData {
+export interface EnvelopeData extends KnownData {
   /** The verification request. It is not an event. */
   'webhook.verification': { webhook_id: string; challenge: string };
 }

@@ -70,6 +70,23 @@ describe.each([
   });
 });
 
+it('the AsyncAPI document has no fault in the eyes of the official parser', async () => {
+  const document = await (await fetch(`${service.publicUrl}/asyncapi.json`)).text();
+  await writeFile(join(directory, 'asyncapi.json'), document);
+  // The parser also recommends its newest version.
+  await writeFile(
+    join(directory, 'asyncapi.js'),
+    `import { readFileSync } from 'node:fs';
+import { Parser } from '@asyncapi/parser';
+const { document, diagnostics } = await new Parser().parse(readFileSync('asyncapi.json', 'utf8'));
+const faults = diagnostics.filter(({ code }) => code !== 'asyncapi-latest-version');
+console.log(JSON.stringify([document?.version(), faults]));
+`,
+  );
+  const { stdout } = await run('sh', ['-c', `cd '${directory}' && '${process.execPath}' asyncapi.js`]);
+  expect(JSON.parse(stdout)).toEqual(['3.0.0', []]);
+});
+
 /** Runs a program that lists events, and expects the one of a new organization. */
 async function expectsToList(file: string): Promise<void> {
   const tenant = await newTenant(service);

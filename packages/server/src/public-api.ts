@@ -18,6 +18,7 @@ import type { EventReads } from './events/event-store.js';
 import { tailRoute } from './events/tail-routes.js';
 import type { Metrics } from './operations/metrics.js';
 import type { Database } from './postgres/database.js';
+import { serveEventsDocument } from './reference/asyncapi.js';
 import { publicGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { commandLineRoutes, referenceRoutes } from './reference/reference.js';
@@ -158,6 +159,7 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
     webhooks: webhooksSection(current),
   });
   serveApiDocument(app, catalogue, about, routes);
+  serveEventsDocument(app, catalogue, version);
   referenceRoutes(app, title);
   commandLineRoutes(app);
   consoleRoutes(app, {

@@ -1,9 +1,11 @@
+import { writeFile } from 'node:fs/promises';
 import { sampleTypes } from '@posthorn/receiver/testing';
 import { type Command, CommandFailure, type Context } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
 import { jsonLines } from '../listing.js';
 import { suggestionFor } from '../parser.js';
+import { typesFile } from '../type-source.js';
 
 export const types: Command = {
   name: 'types',
@@ -48,6 +50,26 @@ export async function knownTypes(context: Context): Promise<readonly string[]> {
     return sampleTypes;
   }
 }
+
+export const typesGenerate: Command = {
+  name: 'types generate',
+  summary:
+    "Write TypeScript types of the catalogue's events. A program that imports the file has typed producers and receivers.",
+  options: {
+    out: { value: 'file', description: 'The file to write, such as src/posthorn-types.ts.', required: true },
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal } = context;
+    const { posthorn } = await connect(context);
+    const all = await posthorn.eventTypes.list().all();
+    const file = options.out ?? '';
+    await writeFile(file, typesFile(all)).catch((error: Error) => {
+      throw new CommandFailure(`The file cannot be written: ${error.message}.`);
+    });
+    terminal.line(`Wrote ${all.length} event types to ${file}.`);
+  },
+};
 
 /** Returns the failure for a type that is not among the known ones. */
 export function unknownType(type: string, known: readonly string[]): CommandFailure {

@@ -1,5 +1,6 @@
 import type { Command } from 'posthorn';
 import { auditVerify } from './audit.js';
+import { catalogueApply, catalogueDiff } from './catalogue.js';
 import { doctor } from './doctor.js';
 import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
@@ -23,6 +24,8 @@ export const operatorCommands: readonly Command[] = [
   tokenList,
   tokenRevoke,
   auditVerify,
+  catalogueDiff,
+  catalogueApply,
   organizationMove,
   organizationForget,
   ...readCommands,

@@ -64,13 +64,12 @@ export const webhooksSectionTag: Tag = {
  * that it refers to.
  */
 export function webhooksSection(catalogue: Catalogue) {
-  const requests: Record<string, unknown> = {};
   const schemas: Record<string, Schema> = {};
-  for (const { type, description, schema, sample } of catalogue.list()) {
+  const requests = catalogue.list().map(({ type, description, schema, sample }) => {
     const name = nameOf(type, schemas);
     schemas[`${name}Data`] = plainSchema(placed(schema, `${components}${name}Data`) as Schema);
     schemas[`${name}Envelope`] = plainSchema(envelope(type, `${components}${name}Data`) as Schema);
-    requests[type] = {
+    const request = {
       post: {
         operationId: `receive_${type.replaceAll('.', '_')}`,
         tags: [receivedTag],
@@ -94,8 +93,9 @@ export function webhooksSection(catalogue: Catalogue) {
         },
       },
     };
-  }
-  return { requests, schemas };
+    return [type, request] as const;
+  });
+  return { requests: Object.fromEntries(requests), schemas };
 }
 
 const components = '#/components/schemas/';

@@ -183,7 +183,7 @@ export const settings = {
     env: 'POSTHORN_CATALOGUE',
     accepts: 'a readable JSON file: {builtin, types}, or an array of {type, description, schema, sample}',
     description:
-      'JSON file with [your own event types](docs/record-events.md#add-event-types): `{"builtin": false, "types": […]}`, or an array of types to add. Each type is `{type, description, schema, sample}`.',
+      'JSON file with [your own event types](docs/your-own-events.md): `{"builtin": false, "types": […]}`, or an array of types to add. Each type is `{type, description, schema, sample}`.',
     parse: values.path,
   }),
   eventRetentionMs: setting({

@@ -1,6 +1,5 @@
+import { eventMembers } from 'posthorn';
 import type { EventType } from '../../src/catalogue/catalogue.js';
-import type { Schema } from '../../src/reference/components.js';
-import { memberOf } from './type-source.js';
 
 /**
  * The source file with the types of `data`. Printed, so that the receiver package needs neither the server nor the
@@ -12,7 +11,7 @@ export function eventDataSource(types: readonly EventType[]): string {
 
 /** The type of \`data\` in the envelope of an event, by event type. */
 export interface EventData {
-${types.map(member).join('\n')}
+${eventMembers(types)}
 }
 `;
 }
@@ -56,13 +55,3 @@ on conflict (type) do update
 update posthorn.catalogue set revision = revision + 1;
 `;
 }
-
-function member({ type, description, schema }: EventType): string {
-  const payload = schema as Schema;
-  const fields = Object.entries(payload.properties ?? {}).map(
-    ([name, field]) => `    ${comment(field.description)}\n    ${memberOf(payload, name)}`,
-  );
-  return `  ${comment(description)}\n  '${type}': {\n${fields.join('\n')}\n  };`;
-}
-
-const comment = (text = '') => `/** ${text} */`;
