@@ -18,7 +18,7 @@ export interface TypedSchema {
 const referencesMax = 8;
 
 /** Returns the TypeScript type of the values that a JSON Schema accepts. `unknown` if that cannot be said. */
-export function typeOf(schema: TypedSchema | boolean, root: object, references = 0): string {
+function typeOf(schema: TypedSchema | boolean, root: object, references = 0): string {
   if (typeof schema === 'boolean') return 'unknown';
   const inner = (each: TypedSchema) => typeOf(each, root, references);
   if (schema.$ref !== undefined) {

@@ -1,4 +1,4 @@
-import type { Event, ListEventsQuery, Page } from '@posthorn/client';
+import type { Event, EventType, ListEventsQuery, Page } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { jsonSlice } from '../code/json';
 import { posthorn } from './client';
@@ -94,6 +94,14 @@ export const eventTypesQuery = queryOptions({
   queryFn: ({ signal }) => posthorn.eventTypes.list({ signal }).all(),
   staleTime: 600_000,
 });
+
+/** Returns the type that examples use: `invoice.paid`, or the first of the platform's own if it does not have that. */
+export function exampleType(types: readonly EventType[] | undefined): EventType | undefined {
+  return (
+    types?.find(({ type }) => type === 'invoice.paid') ??
+    types?.find(({ type }) => !type.startsWith('webhook.'))
+  );
+}
 
 /** Returns whether a subscription, such as `invoice.*`, includes an event type. */
 export function matches(patterns: readonly string[], type: string): boolean {

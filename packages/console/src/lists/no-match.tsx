@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { hasFilter } from '../address/search';
 import { WholeOrganization } from '../address/workspace';
-import { eventTypesQuery } from '../api/events';
+import { eventTypesQuery, exampleType } from '../api/events';
 import { Button } from '../parts/button';
 import { Empty } from '../parts/states';
 import { usePermission } from '../session/token';
@@ -36,7 +36,7 @@ export function NoMatch({
         {isUnknown ? (
           <>
             There is no event type <code>{type}</code>. Filter by an exact type, such as{' '}
-            <code>invoice.paid</code>.
+            <code>{exampleType(types)?.type}</code>.
           </>
         ) : (
           remedyOf(isFiltered, workspaceId)

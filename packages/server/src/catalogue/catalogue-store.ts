@@ -52,7 +52,7 @@ export async function readCatalogue(client: Queryable): Promise<StoredCatalogue>
 }
 
 /** A webhook that a change breaks, and the type that it can no longer rely on. */
-export interface AffectedWebhook {
+interface AffectedWebhook {
   id: string;
   organization_id: string;
   type: string;

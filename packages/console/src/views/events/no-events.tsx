@@ -1,8 +1,10 @@
+import { useQuery } from '@tanstack/react-query';
+import { eventTypesQuery, exampleType } from '../../api/events';
 import { productName, useSettings } from '../../api/settings';
 import { CodeBlock } from '../../code/code-block';
 import { jsonCurl } from '../../code/curl';
 import { Empty } from '../../parts/states';
-import { useToken } from '../../session/token';
+import { usePermission, useToken } from '../../session/token';
 
 /** Shows how to record the first event. */
 export function NoEvents() {
@@ -11,10 +13,7 @@ export function NoEvents() {
   if (token.portal) {
     return (
       <Empty title="No events yet">
-        <p>
-          Events appear here when something happens in {productName(settings)}, such as when an invoice is
-          paid or a run completes.
-        </p>
+        <p>Events appear here when something happens in {productName(settings)}.</p>
       </Empty>
     );
   }
@@ -36,13 +35,18 @@ export function NoEvents() {
  */
 export function RecordCommand() {
   const token = useToken();
+  const { data: types } = useQuery({ ...eventTypesQuery, enabled: usePermission().readEvents });
+  const { type = 'invoice.paid', sample = {} } = exampleType(types) ?? {};
+  const isBuiltin = type === 'invoice.paid';
   const event = {
-    type: 'invoice.paid',
+    type,
     organization_id: token.organization_id,
     ...(token.workspace_id && { workspace_id: token.workspace_id }),
     actor: { type: 'user', id: 'USR-ada' },
-    subject: { type: 'invoice', id: 'INV-2042' },
-    payload: { id: 'INV-2042', amount_minor: 1249900, currency: 'EUR' },
+    subject: isBuiltin
+      ? { type: 'invoice', id: 'INV-2042' }
+      : { type: type.split('.').at(-2), id: String(sample.id ?? 'ID-1') },
+    payload: isBuiltin ? { id: 'INV-2042', amount_minor: 1249900, currency: 'EUR' } : sample,
   };
   const isKnown = isDefaultAddress(location);
   const command = jsonCurl(
