@@ -87,7 +87,7 @@ export interface ChangeWebhookRequest {
   event_types?: string[] | '*';
   /** A name or a note, at most 256 characters. */
   description?: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
   rate_limit?: number | null;
   /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
   retry_schedule?: string[] | null;
@@ -114,7 +114,7 @@ export interface CreateWebhookRequest {
   secret?: string;
   /** A name or a note, at most 256 characters. */
   description?: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
   rate_limit?: number | null;
   /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
   retry_schedule?: string[] | null;
@@ -141,7 +141,7 @@ export interface CreatedWebhook {
   status: 'active' | 'unverified' | 'paused' | 'disabled';
   /** A name or a note, at most 256 characters. */
   description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
   rate_limit: number | null;
   /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
   retry_schedule: string[] | null;
@@ -365,7 +365,7 @@ export interface RotatedWebhook {
   status: 'active' | 'unverified' | 'paused' | 'disabled';
   /** A name or a note, at most 256 characters. */
   description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
   rate_limit: number | null;
   /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
   retry_schedule: string[] | null;
@@ -385,6 +385,8 @@ export interface RotatedWebhook {
   last_delivery_at: string | null;
   /** Result of the latest delivery attempt. Null before the first attempt. */
   last_delivery_status: 'success' | 'failed' | null;
+  /** Time of the first of at least five failed attempts in a row. Null if the webhook is not failing. */
+  failing_since: string | null;
   /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
   verification_failure: VerificationFailure | null;
   /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
@@ -588,7 +590,7 @@ export interface Webhook {
   status: 'active' | 'unverified' | 'paused' | 'disabled';
   /** A name or a note, at most 256 characters. */
   description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
   rate_limit: number | null;
   /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
   retry_schedule: string[] | null;
@@ -608,6 +610,8 @@ export interface Webhook {
   last_delivery_at: string | null;
   /** Result of the latest delivery attempt. Null before the first attempt. */
   last_delivery_status: 'success' | 'failed' | null;
+  /** Time of the first of at least five failed attempts in a row. Null if the webhook is not failing. */
+  failing_since: string | null;
   /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
   verification_failure: VerificationFailure | null;
   /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */

@@ -442,4 +442,34 @@ export interface EventData {
     /** `gone`: the receiver returned 410. `failing`: every attempt failed for 5 days. `manual`: a request disabled the webhook. */
     reason: 'gone' | 'failing' | 'manual';
   };
+  /** Five delivery attempts of a webhook in a row failed. Recorded once, until the webhook recovers. */
+  'webhook.failing': {
+    /** Webhook ID (`WHK-*`). */
+    webhook_id: string;
+    /** URL of the webhook. */
+    url: string;
+    /** Time of the first failed attempt. */
+    since: string;
+    /** Number of failed attempts since then. */
+    failed_attempts: number;
+    /** Why no response arrived, such as `timeout`. Null if a response arrived. */
+    error: string | null;
+    /** HTTP status of the last attempt. Null if no response arrived. */
+    http_status: number | null;
+    /** What happened, in one or two sentences. */
+    error_detail: string | null;
+    /** What to do about it, in one or two sentences. */
+    remedy: string | null;
+  };
+  /** A delivery attempt of a failing webhook succeeded. Recorded once for each `webhook.failing`. */
+  'webhook.recovered': {
+    /** Webhook ID (`WHK-*`). */
+    webhook_id: string;
+    /** URL of the webhook. */
+    url: string;
+    /** Time of the first failed attempt. */
+    failing_since: string;
+    /** Number of attempts that failed in a row. */
+    failed_attempts: number;
+  };
 }

@@ -35,5 +35,7 @@ export const eventSamples: EventData = JSON.parse(`{
 "task.assigned": {"id":"TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7","service_line_id":"LIN-01K1R8T3M5Q7V9X2B4D6F8H0JA","assignee_type":"agent","assignee_id":"AGT-01K1Q4C2E4G6J8M0P2R4T6V8X0","previous_assignee_id":null},
 "webhook.delivery_failed": {"webhook_id":"WHK-01K1QPB4D6F8H0K2M4P6R8T0V2","delivery_id":"WDLV-01K1RMS5V7X9Z1B3D5F7H9K1N3","event_id":"EVT-01K1RMR3S5V7X9Z1B3D5F7H9K1","event_type":"invoice.paid","attempts":5,"http_status":503,"error":null,"last_attempt_at":"2026-08-12T12:17:42.118Z"},
 "webhook.verification_failed": {"webhook_id":"WHK-01K1QPB4D6F8H0K2M4P6R8T0V2","reason":"timeout","http_status":null,"duration_ms":5000},
-"webhook.disabled": {"webhook_id":"WHK-01K1QPB4D6F8H0K2M4P6R8T0V2","reason":"gone"}
+"webhook.disabled": {"webhook_id":"WHK-01K1QPB4D6F8H0K2M4P6R8T0V2","reason":"gone"},
+"webhook.failing": {"webhook_id":"WHK-01K1QPB4D6F8H0K2M4P6R8T0V2","url":"https://example.com/webhooks","since":"2026-11-15T09:30:00.000Z","failed_attempts":5,"error":null,"http_status":500,"error_detail":"The receiver failed with 500.","remedy":"Look at its logs around 15 Nov 2026 09:30:04 UTC."},
+"webhook.recovered": {"webhook_id":"WHK-01K1QPB4D6F8H0K2M4P6R8T0V2","url":"https://example.com/webhooks","failing_since":"2026-11-15T09:30:00.000Z","failed_attempts":12}
 }`);

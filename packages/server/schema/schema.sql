@@ -274,6 +274,8 @@ create table posthorn.webhook_health (
   last_delivery_status text,
   failing_since timestamp(3) with time zone,
   last_failure_at timestamp(3) with time zone,
+  failures integer not null default 0,
+  incident_since timestamp(3) with time zone,
   constraint webhook_health_last_delivery_status_check CHECK ((last_delivery_status = ANY (ARRAY['success'::text, 'failed'::text]))),
   constraint webhook_health_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES posthorn.webhooks(organization_id, id) ON DELETE CASCADE,
   constraint webhook_health_pkey PRIMARY KEY (organization_id, webhook_id)
@@ -384,11 +386,12 @@ create sequence posthorn.last_announcement;
 -- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, base bigint, webhook_id text, revision integer, ordinals integer[], has_backlog boolean)
 -- posthorn.record_event(type text, organization_id text, actor json, subject json, payload json, workspace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text) returns text
 -- posthorn.record_events(events json) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone)
+-- posthorn.record_incidents(incidents json) returns bigint
 -- posthorn.refuse_change() returns trigger
 -- posthorn.release_leases(at_most integer) returns bigint
 -- posthorn.require_here(organizations text[], event_type text) returns void
 -- posthorn.resource_json(resource posthorn.resources) returns json
--- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], due_ms double precision[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ages_ms double precision[], last_failure_ages_ms double precision[]) returns TABLE(written text[], failing json, unreported text[])
+-- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], due_ms double precision[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ages_ms double precision[], last_failure_ages_ms double precision[], leading_failures integer[], leading_ages_ms double precision[], trailing_failures integer[], causes json[]) returns TABLE(written text[], failing json, unreported text[], incidents json)
 -- posthorn.shares(handoff posthorn.handoffs) returns TABLE(organization_id text, webhook_id text, base bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)

@@ -18,6 +18,7 @@ import { DeliveryTally } from './stats/delivery-tally.js';
 import type { AddressPolicy } from './values/address.js';
 import type { SecretBox } from './values/secret-box.js';
 import { WebhookDirectory } from './webhooks/directory.js';
+import { Expiry } from './webhooks/expiry.js';
 import { type DeliveryControl, Probes, Verifications } from './webhooks/probes.js';
 
 const engineConnections = 4;
@@ -140,6 +141,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
           everyMs: limits.verifyEveryMs,
           ...control,
         }),
+        new Expiry({ database, logger, now, everyMs: limits.expireEveryMs, ...control }),
         new Replays(database, logger),
       );
     },

@@ -14,7 +14,9 @@
 -- milliseconds apart, the retry is left behind. No node sends it: a claim ends it when it is due.
 --
 -- Returns the IDs of the deliveries that it wrote, if `listed`; the webhooks that have had only failures for at least
--- `failing_ms`; and the webhooks whose health is `unreported`, because another transaction has locked it.
+-- `failing_ms`; the webhooks whose health is `unreported`, because another transaction has locked it; and the `incidents`
+-- that have begun, after five failures in a row, or ended. The row of the health decides this, so each is returned once,
+-- whichever nodes report. The caller records them in the same transaction: see posthorn.record_incidents.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
@@ -23,9 +25,10 @@ create or replace function posthorn.settle(
   done_handoffs text[],
   done_organization_ids text[], done_webhook_ids text[], done_ms float8[], done_heads text[], done_firsts int[],
   health_organization_ids text[], health_webhook_ids text[], last_ms float8[], last_statuses text[],
-  successes boolean[], first_failure_ages_ms float8[], last_failure_ages_ms float8[]
+  successes boolean[], first_failure_ages_ms float8[], last_failure_ages_ms float8[],
+  leading_failures int[], leading_ages_ms float8[], trailing_failures int[], causes json[]
 )
-returns table (written text[], failing json, unreported text[])
+returns table (written text[], failing json, unreported text[], incidents json)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
@@ -33,11 +36,14 @@ set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_merg
 set lock_timeout = '1s'
 as $$
 declare
+  -- As `failingAfter` in engine/limits.ts.
+  failures_min constant int := 5;
   now_at   timestamptz := clock_timestamp();
   inserted text[];
   updated  text[];
   failed   json;
   skipped  text[];
+  happened json;
   again    boolean := false;
 begin
   -- A node is declared dead by deleting its row. This lock prevents that until the transaction ends.
@@ -140,12 +146,23 @@ begin
              u.last_status, u.success,
              now_at - u.first_failure_age_ms * interval '1 millisecond' as first_failure_at,
              now_at - u.last_failure_age_ms * interval '1 millisecond' as last_failure_at,
-             (select h.webhook_id from posthorn.webhook_health h
-               where h.organization_id = u.organization_id and h.webhook_id = u.webhook_id
-                 for no key update skip locked) is not null as free
+             h.webhook_id is not null as free, u.trailed, u.cause,
+             -- The failures in a row up to the first success, and since when.
+             h.failures + u.led as failures,
+             coalesce(h.incident_since, h.failing_since,
+                      now_at - u.led_age_ms * interval '1 millisecond') as since,
+             h.incident_since is not null as was_open,
+             h.incident_since is not null or h.failures + u.led >= failures_min as opened
         from unnest(health_organization_ids, health_webhook_ids, last_ms, last_statuses, successes,
-                    first_failure_ages_ms, last_failure_ages_ms) as u (
-               organization_id, webhook_id, last_ms, last_status, success, first_failure_age_ms, last_failure_age_ms)
+                    first_failure_ages_ms, last_failure_ages_ms, leading_failures, leading_ages_ms, trailing_failures,
+                    causes) as u (
+               organization_id, webhook_id, last_ms, last_status, success, first_failure_age_ms, last_failure_age_ms,
+               led, led_age_ms, trailed, cause)
+        left join lateral (
+             select o.webhook_id, o.failures, o.failing_since, o.incident_since
+               from posthorn.webhook_health o
+              where o.organization_id = u.organization_id and o.webhook_id = u.webhook_id
+                for no key update skip locked) h on true
     ), reported as (
       update posthorn.webhook_health h
          set last_delivery_status = case when h.last_delivery_at > r.last_at then h.last_delivery_status
@@ -154,7 +171,10 @@ begin
              failing_since = case when r.success then r.first_failure_at
                                   else coalesce(h.failing_since, r.first_failure_at) end,
              last_failure_at = case when r.success then r.last_failure_at
-                                    else greatest(h.last_failure_at, r.last_failure_at) end
+                                    else greatest(h.last_failure_at, r.last_failure_at) end,
+             failures = case when r.success then r.trailed else r.failures end,
+             incident_since = case when not r.success then case when r.opened then r.since end
+                                   when r.trailed >= failures_min then r.first_failure_at end
         from reports r
        where r.free and h.organization_id = r.organization_id and h.webhook_id = r.webhook_id
       returning h.organization_id, h.webhook_id, h.failing_since, h.last_failure_at
@@ -171,8 +191,18 @@ begin
               from reports r
              where not r.free
                and (select h.webhook_id from posthorn.webhook_health h
-                     where h.organization_id = r.organization_id and h.webhook_id = r.webhook_id) is not null)
-      into failed, skipped;
+                     where h.organization_id = r.organization_id and h.webhook_id = r.webhook_id) is not null),
+           (select json_agg(json_build_object('type', i.type, 'organization_id', r.organization_id,
+                                              'webhook_id', r.webhook_id, 'since', i.since, 'failures', i.failures,
+                                              'cause', r.cause)
+                              order by r.webhook_id, i.n)
+              from reports r
+             cross join lateral (values (1, 'webhook.failing', r.since, r.failures, r.opened and not r.was_open),
+                                        (2, 'webhook.recovered', r.since, r.failures, r.opened and r.success),
+                                        (3, 'webhook.failing', r.first_failure_at, r.trailed,
+                                         r.success and r.trailed >= failures_min)) as i (n, type, since, failures, applies)
+             where r.free and i.applies)
+      into failed, skipped, happened;
   end if;
 
   -- Ends or holds the deliveries of webhooks that are no longer active, except those that are being changed. Only of
@@ -191,6 +221,6 @@ begin
                      where w.organization_id = i.organization_id and w.id = i.webhook_id
                        for share skip locked);
   end if;
-  return query select inserted || updated, failed, skipped;
+  return query select inserted || updated, failed, skipped, happened;
 end
 $$;

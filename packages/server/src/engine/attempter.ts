@@ -1,7 +1,16 @@
 import type { Logger } from 'pino';
 import { envelopeText } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
-import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../outcomes/outcome.js';
+import { diagnose } from '../outcomes/diagnosis.js';
+import type { NextAttempt } from '../outcomes/failed-attempt.js';
+import {
+  evidenceOf,
+  isDelivered,
+  judge,
+  type Outcome,
+  type Verdict,
+  type Withheld,
+} from '../outcomes/outcome.js';
 import { attempt, type Sender, type Target } from '../sending/attempt.js';
 import type { Message } from '../sending/request.js';
 import type { WebhookDirectory, WebhookState } from '../webhooks/directory.js';
@@ -69,7 +78,7 @@ export class Attempter {
       return notAttempted;
     }
     const { target } = webhook;
-    lanes.limit(turn, target.rateLimit);
+    lanes.limit(turn, lease.shareOf(target.rateLimit));
     const began: Began = { at: new Date(sender.now()), monotonicMs: performance.now() };
     // The webhook may be deleted, disabled or changed while the connection opens.
     const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
@@ -89,7 +98,8 @@ export class Attempter {
   #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, began: Began, target: Target): void {
     const { retryScheduleMs, random, settler, onRetry, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.scheduled, target.retryScheduleMs ?? retryScheduleMs, random());
-    settler.health.note(delivery, outcome, began);
+    const describe = () => causeOf(delivery, outcome, verdict, began.at, target.url);
+    settler.health.note(delivery, outcome, began, verdict.kind === 'delivered' ? undefined : describe);
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
@@ -108,7 +118,7 @@ export class Attempter {
     const { organization_id, webhook_id } = turn.delivery;
     lanes.hold(turn.lane, 'read');
     const webhook = await directory.get(organization_id, webhook_id).catch(() => undefined);
-    if (webhook) lanes.limit(turn, webhook.target?.rateLimit);
+    if (webhook) lanes.limit(turn, this.#options.lease.shareOf(webhook.target?.rateLimit));
     lanes.release(turn.lane, 'read');
     onRead();
     return webhook;
@@ -171,6 +181,23 @@ export class Attempter {
  * the webhook could not be read in time.
  */
 type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
+
+/** Returns what the `webhook.failing` event contains about a failed attempt. */
+function causeOf(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, at: Date, url: URL): object {
+  const [httpStatus, error, response] =
+    outcome.kind === 'response' ? [outcome.httpStatus, null, outcome.response] : [null, outcome.error, null];
+  const { durationMs } = outcome;
+  const waitMs = verdict.kind === 'retry' ? (verdict.waitMs ?? 0) : undefined;
+  const next: NextAttempt =
+    waitMs === undefined
+      ? { kind: 'none' }
+      : { kind: 'due', at: new Date(at.getTime() + durationMs + waitMs) };
+  const { error_detail, remedy } = diagnose({
+    ...{ purpose: 'delivery', next, attemptedAt: at, httpStatus, error, durationMs, response },
+    ...{ url: url.href, evidence: evidenceOf(outcome, url), deliveryId: delivery.delivery_id },
+  });
+  return { error, http_status: httpStatus, error_detail, remedy };
+}
 
 const notAttempted: Ended = { kind: 'not attempted' };
 

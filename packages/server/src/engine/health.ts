@@ -18,6 +18,13 @@ export interface HealthReport {
   /** The first and the last failure since the last success, by the monotonic clock. */
   first_failure_ms: number | null;
   last_failure_ms: number | null;
+  /** How many attempts failed before the first success, and when the first of them did. All of them without a success. */
+  leading_failures: number;
+  leading_since_ms: number | null;
+  /** How many attempts have failed since the last success. */
+  failures: number;
+  /** Returns what the `webhook.failing` event contains about the latest failure. */
+  describe?: (() => object) | undefined;
 }
 
 /** Returns the report with one more attempt added. */
@@ -26,6 +33,7 @@ export function reportWith(
   webhook: { organization_id: string; webhook_id: string },
   outcome: Outcome,
   { at, monotonicMs }: Began,
+  describe?: () => object,
 ): HealthReport {
   const { organization_id, webhook_id } = webhook;
   const isFine = isDelivered(outcome);
@@ -39,20 +47,31 @@ export function reportWith(
     succeeded: isFine || (report?.succeeded ?? false),
     first_failure_ms: isFine ? null : (report?.first_failure_ms ?? monotonicMs),
     last_failure_ms: isFine ? null : monotonicMs,
+    leading_failures: (report?.leading_failures ?? 0) + (isFine || report?.succeeded ? 0 : 1),
+    leading_since_ms: report?.leading_since_ms ?? (isFine || report?.succeeded ? null : monotonicMs),
+    failures: isFine ? 0 : (report?.failures ?? 0) + 1,
+    describe: describe ?? report?.describe,
   };
 }
 
 /** Merges an earlier report with a later one. */
 export function joinReports(earlier: HealthReport, later: HealthReport): HealthReport {
   const { last_at, last_status } = earlier.last_at > later.last_at ? earlier : later;
-  if (later.succeeded) return { ...later, last_at, last_status };
   const { succeeded, first_failure_ms } = earlier;
-  return {
+  const joined = {
     ...later,
     last_at,
     last_status,
+    leading_failures: earlier.leading_failures + (succeeded ? 0 : later.leading_failures),
+    leading_since_ms: earlier.leading_since_ms ?? (succeeded ? null : later.leading_since_ms),
+    describe: later.describe ?? earlier.describe,
+  };
+  if (later.succeeded) return joined;
+  return {
+    ...joined,
     succeeded,
     first_failure_ms: first_failure_ms ?? later.first_failure_ms,
+    failures: earlier.failures + later.failures,
   };
 }
 
@@ -66,9 +85,14 @@ export class HealthReports {
     return this.#reports.size === 0;
   }
 
-  note(delivery: Parameters<typeof reportWith>[1], outcome: Outcome, began: Began): void {
+  note(
+    delivery: Parameters<typeof reportWith>[1],
+    outcome: Outcome,
+    began: Began,
+    describe?: () => object,
+  ): void {
     const { webhook_id: id } = delivery;
-    this.#reports.set(id, reportWith(this.#reports.get(id), delivery, outcome, began));
+    this.#reports.set(id, reportWith(this.#reports.get(id), delivery, outcome, began, describe));
   }
 
   /**
@@ -93,9 +117,13 @@ export class HealthReports {
     return taken;
   }
 
-  /** Puts back reports that could not be written. */
-  putBack(reports: readonly HealthReport[]): void {
-    for (const report of reports) {
+  /**
+   * Puts back reports that could not be written. If they may have been written (`isInDoubt`), drops the numbers of
+   * failures: counting a failure twice could report an incident too early, and without it, the next failures count.
+   */
+  putBack(reports: readonly HealthReport[], isInDoubt = false): void {
+    for (const one of reports) {
+      const report = isInDoubt ? { ...one, leading_failures: 0, failures: 0 } : one;
       const later = this.#reports.get(report.webhook_id);
       this.#reported.delete(report.webhook_id);
       this.#reports.set(report.webhook_id, later ? joinReports(report, later) : report);

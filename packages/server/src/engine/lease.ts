@@ -35,6 +35,8 @@ export class NodeLease {
   #id: number | undefined;
   /** When the registration expires unless it is renewed. */
   #goodUntilMs = 0;
+  /** How many nodes are alive, including this one. */
+  #nodes = 1;
   /**
    * How many deliveries to release at once. A release can fail because it was too large, so each failure halves this
    * number, and each success doubles it again, up to the limit.
@@ -61,6 +63,11 @@ export class NodeLease {
     });
     const keep = () => this.#renew().then(() => this.#release());
     this.#repeating = new Repeating(limits.renewEveryMs, keep, this.#options.logger);
+  }
+
+  /** Returns the part of a webhook's rate limit that this node may use. */
+  shareOf(perSecond: number | undefined): number | undefined {
+    return perSecond && Math.max(1, perSecond / this.#nodes);
   }
 
   get id(): number | undefined {
@@ -102,6 +109,7 @@ export class NodeLease {
     this.#id ??= await nodes.registerNode(database, leaseMs, this.#process);
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
+    this.#nodes = 1 + (await nodes.countOtherNodes(database, this.#id));
   }
 
   async #release(): Promise<void> {

@@ -81,6 +81,7 @@ export const limitTable = {
   drainMs: [8_500, 'ms', 'The whole shutdown may take 10 s.'],
   // Verifications
   verificationMs: [5_000, 'ms', 'A receiver that needs longer for a verification is not ready.'],
+  expireEveryMs: [1_000, 'ms', 'How often a node looks for webhooks that have expired.'],
   verifyEveryMs: [2_000, 'ms', 'How often a node looks for webhooks that are due to be verified again.'],
 } as const satisfies Record<string, readonly [value: number, unit: string, reason: string]>;
 

@@ -89,7 +89,7 @@ export interface Settled {
 
 /**
  * Writes outcomes and health reports in one statement, unless the node was declared dead. Deletes the hand-offs and
- * backlog rows that have no other open deliveries.
+ * backlog rows that have no other open deliveries. Records the incidents that have begun or ended.
  */
 export async function settle(
   database: Queryable,
@@ -113,9 +113,9 @@ export async function settle(
   }>({
     name: 'settle',
     text: `
-  select written, failing, unreported
+  select written, failing, unreported, case when incidents is not null then posthorn.record_incidents(incidents) end
     from posthorn.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`,
+                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`,
     values: [
       node,
       options.listed,
@@ -152,6 +152,10 @@ export async function settle(
       health((report) => String(report.succeeded)),
       health((report) => age(report.first_failure_ms)),
       health((report) => age(report.last_failure_ms)),
+      health((report) => report.leading_failures),
+      health((report) => age(report.leading_since_ms)),
+      health((report) => report.failures),
+      health((report) => report.describe && JSON.stringify(report.describe())),
     ],
   });
   const { written, failing, unreported } = rows[0] ?? {};

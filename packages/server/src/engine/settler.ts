@@ -155,12 +155,13 @@ export class Settler {
   }
 
   #failed(batch: readonly Entry[], reports: readonly HealthReport[], error: Error): false {
-    this.health.putBack(reports);
+    const isRefused = isLockTimeout(error) || !isTransient(error);
+    this.health.putBack(reports, !isRefused);
     if (isTooSlow(error)) this.#most = Math.max(limits.settleOutcomesMin, Math.floor(batch.length / 2));
     // No delivery is lost: if the lease ends before the batch is written, other nodes repeat the attempts.
     const fields = { reason: error.message };
     this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
-    this.#unwritten.putBack(batch, isLockTimeout(error) || !isTransient(error));
+    this.#unwritten.putBack(batch, isRefused);
     this.#flushed(limits.settleAgainMs);
     return false;
   }

@@ -139,7 +139,9 @@ export async function clearFailures(client: Queryable, key: WebhookKey): Promise
   await client.query({
     text: `
   update posthorn.webhook_health
-     set failing_since = null, last_failure_at = null
+     set failing_since = null, last_failure_at = null,
+         -- An incident goes on until a delivery succeeds.
+         failures = case when incident_since is null then 0 else failures end
    where organization_id = $1 and webhook_id = $2`,
     values: [key.organization_id, key.id],
   });

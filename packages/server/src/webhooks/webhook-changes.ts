@@ -330,6 +330,7 @@ const neverUsed = {
   destination_changed_at: null,
   last_delivery_at: null,
   last_delivery_status: null,
+  failing_since: null,
   verification_failure: null,
   previous_secret: null,
   previous_secret_until: null,

@@ -56,8 +56,8 @@ const descriptionText = {
 };
 const rateLimitText = {
   description:
-    'Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts ' +
-    'separately.',
+    'Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but ' +
+    'each may send one request per second.',
   examples: [null],
 };
 
@@ -164,6 +164,10 @@ const fields = {
       'Result of the latest delivery attempt. Null before the first attempt.',
       'success',
     ),
+  ),
+  failing_since: orNull(
+    time('Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.'),
+    null,
   ),
   verification_failure: verificationFailure,
   previous_secret_until: orNull(

@@ -11,7 +11,9 @@ const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.descriptio
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
-export const webhookColumns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')}`;
+export const webhookColumns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')},
+         (select h.incident_since from posthorn.webhook_health h
+           where h.organization_id = w.organization_id and h.webhook_id = w.id) as failing_since`;
 
 export interface WebhookKey {
   organization_id: string;
@@ -112,7 +114,10 @@ export async function readWebhook(
 }
 
 /** A webhook without its health, which sending does not need. */
-export type WebhookWithoutHealth = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
+export type WebhookWithoutHealth = Omit<
+  Webhook,
+  'last_delivery_at' | 'last_delivery_status' | 'failing_since'
+>;
 
 /** Reads webhooks by ID, each in its organization. Leaves out those that this cell may not send to. */
 export async function readWebhooks(
@@ -235,6 +240,24 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
    where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
   returning ${webhookColumns}`,
     values: [key.organization_id, key.id, key.only_workspace_id ?? null],
+  });
+  return rows[0];
+}
+
+/** Deletes the webhook that expired first, unless its organization is stopped. Returns it, or undefined if none has. */
+export async function deleteExpired(client: Queryable, now: Date): Promise<Webhook | undefined> {
+  const { rows } = await client.query<Webhook>({
+    text: `
+  delete from posthorn.webhooks w
+   where (organization_id, id) = (
+           select e.organization_id, e.id
+             from posthorn.webhooks e
+            where e.expires_at <= $1 and ${mayStartWork('e')}
+            order by e.expires_at
+            limit 1
+              for update skip locked)
+  returning ${webhookColumns}`,
+    values: [now],
   });
   return rows[0];
 }

@@ -165,6 +165,7 @@ export function webhookBody(webhook: Webhook) {
     created_at: webhook.created_at.toISOString(),
     last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
     last_delivery_status: webhook.last_delivery_status,
+    failing_since: webhook.failing_since?.toISOString() ?? null,
     verification_failure:
       (status === 'unverified' || status === 'paused') && failure ? failureBody(failure, webhook.url) : null,
     previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
@@ -173,6 +174,7 @@ export function webhookBody(webhook: Webhook) {
 
 /** Returns the body of a new webhook, without the fields that have no value yet. */
 export function createdBody(webhook: Webhook) {
-  const { last_delivery_at, last_delivery_status, previous_secret_until, ...data } = webhookBody(webhook);
+  const { last_delivery_at, last_delivery_status, failing_since, previous_secret_until, ...data } =
+    webhookBody(webhook);
   return data;
 }

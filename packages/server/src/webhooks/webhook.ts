@@ -16,7 +16,7 @@ export interface Webhook extends SealedHeaders {
   workspace_id: string | null;
   url: string;
   description: string | null;
-  /** Maximum number of requests per second. Each node counts separately. */
+  /** Maximum number of requests per second, which the nodes share. */
   rate_limit: number | null;
   /** The waits before the second and later attempts, as durations. Null: those of the service. */
   retry_schedule: readonly string[] | null;
@@ -32,6 +32,8 @@ export interface Webhook extends SealedHeaders {
   destination_changed_at: Date | null;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
+  /** Since when the webhook is failing: the first of five or more failures in a row. */
+  failing_since: Date | null;
   /** Why the latest verification failed. Null if it succeeded, or if none has ended yet. */
   verification_failure: (VerificationFailure & { at: string }) | null;
   secret: Buffer;

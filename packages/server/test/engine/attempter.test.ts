@@ -10,7 +10,7 @@ import { leasedDelivery } from '../support/deliveries.js';
 
 /** An attempter whose webhook is active and whose receiver responds with 200. */
 function withAttempter(change: { whileReading?: () => void; onAttempt?: () => void } = {}) {
-  const lease = { id: 1, coversAttempt: true };
+  const lease = { id: 1, coversAttempt: true, shareOf: (limit?: number) => limit };
   const settled: Entry[] = [];
   let sent = 0;
   const target = {

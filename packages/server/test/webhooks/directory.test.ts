@@ -25,6 +25,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     destination_changed_at: null,
     last_delivery_at: null,
     last_delivery_status: null,
+    failing_since: null,
     verification_failure: null,
     secret: secrets.seal('a secret of sixteen', id),
     previous_secret: null,

@@ -44,6 +44,7 @@ describe('GET /v1/webhooks', () => {
             previous_secret_until: null,
             retry_schedule: null,
             expires_at: null,
+            failing_since: null,
           },
         },
       ],

@@ -186,6 +186,7 @@ const untouched = {
   disabled_reason: null,
   last_delivery_at: null,
   last_delivery_status: null,
+  failing_since: null,
   previous_secret_until: null,
 };
 
