@@ -1,6 +1,13 @@
-import { expectsTls, type FailedAttempt, facts, redirectTarget, sentTo } from './failed-attempt.js';
+import {
+  expectsTls,
+  type FailedAttempt,
+  facts,
+  isFromProxy,
+  redirectTarget,
+  sentTo,
+} from './failed-attempt.js';
 import { cut, printable } from './outcome.js';
-import { checkSecretAndBody, refusalRemedy } from './response-words.js';
+import { checkSecretAndBody, newSecret, refusalRemedy } from './response-words.js';
 
 /** Explains why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
@@ -38,7 +45,7 @@ const table: readonly Row[] = [
   {
     on: 'connect',
     code: /^ECONNREFUSED$/,
-    detail: 'Nothing is listening on {place}.',
+    detail: 'Nothing is listening on {place}{tried}.',
     remedy: 'Start the receiver, or correct the port in the URL.',
   },
   {
@@ -230,6 +237,13 @@ const table: readonly Row[] = [
     remedy: 'Do not require a login for the URL of the webhook: requests are signed instead.',
   },
   { on: [300, 399], detail: redirected, remedy: 'Change the URL to that address.' },
+  {
+    on: 401,
+    when: ({ evidence }) => /^basic$/i.test(evidence?.challenge ?? ''),
+    detail: 'A proxy or the server asks for a login (status 401, WWW-Authenticate: Basic).',
+    remedy:
+      'Exempt this path from the login: requests are signed instead. Or give the webhook an Authorization header.',
+  },
   { on: 401, listens: true, detail: refused, remedy: checkSecretAndBody },
   {
     on: 403,
@@ -269,6 +283,13 @@ const table: readonly Row[] = [
     detail: 'The receiver does not accept application/json (status 415).',
     remedy: 'Accept requests with the content type application/json.',
   },
+  ...[502, 503, 504].map((on) => ({
+    on,
+    when: isFromProxy,
+    detail:
+      'The proxy ({server}) responded with {status}: the application behind it is down or does not respond.',
+    remedy: 'Start the application, or correct the address to which the proxy forwards requests.',
+  })),
   { on: 429, detail: '{wait} (status 429){sooner}.', remedy: '{waitRemedy}' },
   { on: 503, detail: '{wait} (status 503){sooner}.', remedy: '{waitRemedy}' },
   {
@@ -307,6 +328,9 @@ const textLengthMax = 500;
 export function diagnose(attempt: FailedAttempt): Diagnosis {
   const row = table.find((one) => explains(one, attempt))!;
   const remedy = (row.listens && refusalRemedy(attempt.response)) || row.remedy;
+  const isAtCreation = attempt.purpose === 'verification' && attempt.isAtCreation;
+  if (isAtCreation && remedy.startsWith(checkSecretAndBody))
+    return { error_detail: filled(row.detail, attempt), remedy: newSecret };
   return { error_detail: filled(row.detail, attempt), remedy: filled(remedy, attempt) };
 }
 

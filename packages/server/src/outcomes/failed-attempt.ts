@@ -6,7 +6,11 @@ import { wordsOf } from './response-words.js';
 export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };
 
 /** Tests and verifications are single attempts. */
-type Purpose = { purpose: 'test' | 'verification' } | { purpose: 'delivery'; next: NextAttempt };
+type Purpose =
+  | { purpose: 'test' }
+  /** `isAtCreation`: by the request that created the webhook. */
+  | { purpose: 'verification'; isAtCreation?: boolean }
+  | { purpose: 'delivery'; next: NextAttempt };
 
 /** What is known about a failed attempt. */
 export type FailedAttempt = Purpose & {
@@ -42,6 +46,13 @@ export const facts = {
   path: (attempt) => cut(sentTo(attempt).pathname, placeLengthMax),
   target: (attempt) => redirectTarget(attempt) ?? '',
   address: ({ evidence }) => evidence?.address ?? '',
+  /** The address that was tried, if the URL has a name. */
+  tried: (attempt) => {
+    const { address } = attempt.evidence ?? {};
+    const isNamed = hostOf(attempt).replace(/^\[|\]$/g, '') !== address;
+    return address !== undefined && isNamed ? ` (address ${address})` : '';
+  },
+  server: ({ evidence }) => cut(evidence?.headers?.server ?? '', placeLengthMax),
   reason: ({ evidence }) => (evidence?.message ? `: ${evidence.message}` : ''),
   names: ({ evidence }) => namesIn(evidence?.names),
   onDay: ({ evidence }) => onDay(evidence?.ended),
@@ -104,6 +115,19 @@ export function expectsTls(attempt: FailedAttempt): boolean {
   return sentTo(attempt).protocol === 'http:' && tlsWanted.test(attempt.response ?? '');
 }
 
+const proxies =
+  /nginx|openresty|apache|envoy|traefik|caddy|haproxy|varnish|cloudflare|cloudfront|awselb|akamai|google frontend/i;
+
+/**
+ * Returns whether a proxy responded in place of the application. Many proxies also name themselves in responses of the
+ * application, so a 503 with JSON or a time to wait is taken for the application's own.
+ */
+export function isFromProxy(attempt: FailedAttempt): boolean {
+  if (!proxies.test(attempt.evidence?.headers?.server ?? '')) return false;
+  const isOwn = askedUntilMs(attempt) !== undefined || /^\s*[{[]/.test(attempt.response ?? '');
+  return attempt.httpStatus !== 503 || !isOwn;
+}
+
 /** Returns until when the receiver asked the service to wait. */
 function askedUntilMs({ attemptedAt, evidence }: FailedAttempt): number | undefined {
   const atMs = attemptedAt.getTime();
@@ -133,6 +157,7 @@ function responseClause({ response, evidence }: FailedAttempt, verb: 'says' | 'b
   const { text, isBinary, isPart } = wordsOf(response);
   if (isBinary) {
     const type = evidence?.headers?.['content-type'];
+    if (evidence?.encoding !== undefined) return `; its response is compressed (${evidence.encoding})`;
     return `; its response is binary data${type === undefined ? '' : ` (${cut(type, quoteLengthMax)})`}`;
   }
   if (text === '') return '';

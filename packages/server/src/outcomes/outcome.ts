@@ -1,3 +1,5 @@
+import { createAddressPolicy } from '../values/address.js';
+
 /** The delivery errors: why an attempt got no HTTP status. */
 export const attemptErrors = [
   'dns',
@@ -43,7 +45,7 @@ export interface FailureDetail {
   altNames: string | undefined;
   /** When a rejected certificate expires. */
   validTo: string | undefined;
-  /** The address that the guard refused. */
+  /** The address that the guard refused, or to which the connection failed. */
   address: string | undefined;
 }
 
@@ -130,8 +132,15 @@ export interface Evidence {
   message?: string;
   names?: string;
   ended?: string;
-  /** Only for `blocked_address`: the address that was refused. */
+  /**
+   * For `blocked_address`, the address that was refused. For `connect`, the address that was tried, if it is public or
+   * the URL itself says that it is this machine: the addresses of private names are internal.
+   */
   address?: string;
+  /** The scheme that the response asks to log in with, such as `Basic`. */
+  challenge?: string;
+  /** The content encoding of the response, such as `gzip`. */
+  encoding?: string;
 }
 
 const urlLengthMax = 300;
@@ -144,7 +153,11 @@ export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   if (outcome.kind === 'response') {
     const headers = keptHeaders(outcome.headers);
     if (Object.keys(headers).length > 0) evidence.headers = headers;
-  } else if (outcome.detail) Object.assign(evidence, keptDetail(outcome.error, outcome.detail));
+    const [challenge] = firstOf(outcome.headers['www-authenticate']).split(' ');
+    if (challenge) evidence.challenge = short(challenge);
+    const encoding = firstOf(outcome.headers['content-encoding']);
+    if (encoding !== '') evidence.encoding = short(encoding);
+  } else if (outcome.detail) Object.assign(evidence, keptDetail(outcome.error, outcome.detail, url));
   return evidence;
 }
 
@@ -155,22 +168,31 @@ export const evidenceUrl = (url: string) => cut(url, urlLengthMax);
 export function keptHeaders(headers: RawHeaders): ResponseHeaders {
   const kept: Partial<Record<KeptName, string>> = {};
   for (const name of keptNames) {
-    const given = headers[name];
-    const value = Array.isArray(given) ? given[0] : given;
-    if (value !== undefined && value !== '') kept[name] = cut(printable(value), valueLengthMax);
+    const value = firstOf(headers[name]);
+    if (value !== '') kept[name] = cut(printable(value), valueLengthMax);
   }
   return kept;
 }
 
+const firstOf = (given: string | string[] | undefined) => (Array.isArray(given) ? given[0] : given) ?? '';
+
+const nothingListed = createAddressPolicy([]);
+
+/** Returns whether an address may be shown to those who chose the URL. */
+function mayShow(address: string, { hostname }: URL): boolean {
+  return /(^|\.)localhost$/.test(hostname) || nothingListed.judge(address) === 'public';
+}
+
 /** Returns the details that are stored. Leaves out messages about the network, which can contain addresses. */
-function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidence> {
+function keptDetail(error: AttemptError, detail: FailureDetail, url: URL): Partial<Evidence> {
   const kept: Partial<Evidence> = {};
   const { code, message, altNames, validTo, address } = detail;
   if (code !== undefined) kept.code = short(code);
   if (error === 'tls' || error === 'protocol') kept.message = short(message);
   if (altNames !== undefined) kept.names = short(altNames);
   if (validTo !== undefined) kept.ended = short(validTo);
-  if (error === 'blocked_address' && address !== undefined) kept.address = short(address);
+  const isKept = error === 'blocked_address' || (error === 'connect' && address && mayShow(address, url));
+  if (isKept && address !== undefined) kept.address = short(address);
   return kept;
 }
 

@@ -199,7 +199,7 @@ function failureDetail(error: Error): outcomes.FailureDetail {
     message: reason ?? message,
     altNames: cert?.subjectaltname,
     validTo: cert?.valid_to,
-    address: error instanceof BlockedAddressError ? error.address : undefined,
+    address: error instanceof BlockedAddressError ? error.address : (error as { address?: string }).address,
   };
 }
 

@@ -128,12 +128,20 @@ function sameBytes(one: Buffer | null, other: Buffer | null): boolean {
   return one === null || other === null ? one === other : one.equals(other);
 }
 
+/** How long a request to create a webhook takes at most, with its verification. */
+const creationMsMax = 30_000;
+
 type Failure = NonNullable<Webhook['verification_failure']>;
 
 /** Returns a failure as the API shows it, with its diagnosis. Restores the field order, which the database loses. */
-function failureBody({ at, reason, http_status, duration_ms, response, evidence }: Failure, url: string) {
+function failureBody(
+  { at, reason, http_status, duration_ms, response, evidence }: Failure,
+  webhook: Webhook,
+) {
+  const { url, created_at } = webhook;
   const diagnosis = diagnose({
     purpose: 'verification',
+    isAtCreation: Date.parse(at) - created_at.getTime() < creationMsMax,
     attemptedAt: new Date(at),
     response,
     url,
@@ -167,7 +175,7 @@ export function webhookBody(webhook: Webhook) {
     last_delivery_status: webhook.last_delivery_status,
     failing_since: webhook.failing_since?.toISOString() ?? null,
     verification_failure:
-      (status === 'unverified' || status === 'paused') && failure ? failureBody(failure, webhook.url) : null,
+      (status === 'unverified' || status === 'paused') && failure ? failureBody(failure, webhook) : null,
     previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
   };
 }

@@ -137,7 +137,7 @@ describe.concurrent('the request of a delivery', () => {
   it('that failed shows where it went, although the webhook now points elsewhere', async () => {
     const { tenant, receiver, webhook, detail } = await failedWith(500, { headers: { 'X-Key': 'a value' } });
     const elsewhere = await startReceiver();
-    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url });
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url, headers: {} });
     const { request } = await detailOf(tenant, detail);
     expect(request.url).toBe(receiver.url);
     expect(request.headers).not.toHaveProperty('X-Key');
