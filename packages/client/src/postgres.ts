@@ -1,4 +1,5 @@
 import type { NewEvent, RecordedEvent } from './platform-api.js';
+import type { ProducedEvent } from './producer.js';
 
 export type { NewEvent, RecordedEvent };
 
@@ -13,7 +14,7 @@ export interface TransactionClient {
  */
 export async function recordEvents(
   client: TransactionClient,
-  events: readonly NewEvent[],
+  events: readonly ProducedEvent[],
 ): Promise<RecordedEvent[]> {
   if (events.length === 0) return [];
   const { rows } = await client.query(

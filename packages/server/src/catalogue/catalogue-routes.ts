@@ -4,7 +4,7 @@ import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
 import { dataOf, flag, id, oneOf, organizationId, text, whole } from '../web/schemas.js';
 import { type OwnCatalogue, type RecordedPayloads, readOwnCatalogue } from './catalogue-file.js';
-import { type AppliedChange, changeCatalogue, readCatalogue } from './catalogue-store.js';
+import { type AppliedChange, changeCatalogue, readCatalogue, readOwner } from './catalogue-store.js';
 import { EventTypeSchema, eventTypeBody } from './event-type-routes.js';
 
 const builtin = flag(
@@ -85,7 +85,8 @@ export function catalogueRoutes({ database, recorded, onChange }: CatalogueConte
         ),
       },
       handler: async () => {
-        const { catalogue, owner } = await readCatalogue(database);
+        const { catalogue } = await readCatalogue(database);
+        const owner = await readOwner(database);
         return { data: { builtin: catalogue.builtin, owner, types: catalogue.list().map(eventTypeBody) } };
       },
     }),

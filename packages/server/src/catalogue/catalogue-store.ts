@@ -13,8 +13,6 @@ export interface StoredCatalogue {
   /** Identifies the database and the content. */
   revision: string;
   catalogue: Catalogue;
-  /** The owner is a file while a live node has one. */
-  owner: 'file' | 'api';
 }
 
 const revisionSql = "c.id || ':' || c.revision";
@@ -31,11 +29,10 @@ export async function readCatalogue(client: Queryable): Promise<StoredCatalogue>
   const { rows } = await client.query<{
     revision: string;
     builtin: boolean;
-    has_file: boolean;
     types: string;
   }>({
     text: `
-  select ${revisionSql} as revision, c.builtin, ${hasFileSql} as has_file,
+  select ${revisionSql} as revision, c.builtin,
          (select coalesce(json_agg(json_build_object(
                    'type', t.type, 'description', t.description, 'schema', t.schema, 'sample', t.sample,
                    'version', t.version) order by t.position), '[]')::text
@@ -43,12 +40,14 @@ export async function readCatalogue(client: Queryable): Promise<StoredCatalogue>
            where t.in_use) as types
     from posthorn.catalogue c`,
   });
-  const { revision, builtin, has_file, types } = rows[0]!;
-  return {
-    revision,
-    catalogue: createCatalogue(JSON.parse(types), builtin),
-    owner: has_file ? 'file' : 'api',
-  };
+  const { revision, builtin, types } = rows[0]!;
+  return { revision, catalogue: createCatalogue(JSON.parse(types), builtin) };
+}
+
+/** Returns who owns the catalogue: a file while a live node has one. */
+export async function readOwner(client: Queryable): Promise<'file' | 'api'> {
+  const { rows } = await client.query<{ has_file: boolean }>({ text: `select ${hasFileSql} as has_file` });
+  return rows[0]!.has_file ? 'file' : 'api';
 }
 
 /** A webhook that a change breaks, and the type that it can no longer rely on. */

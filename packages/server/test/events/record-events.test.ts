@@ -38,6 +38,25 @@ test('recordEvents knows a type of the platform 2 seconds after the catalogue ha
   expect(recorded).toHaveLength(1);
 });
 
+test('recordEvents works for a role that can only read the catalogue', async () => {
+  const role = `recorder_${Date.now()}`;
+  await client.query(`create role ${role}`);
+  try {
+    await client.query(`grant usage on schema posthorn to ${role}`);
+    await client.query(`grant execute on function posthorn.record_events(json) to ${role}`);
+    await client.query(`grant select on posthorn.catalogue, posthorn.event_types to ${role}`);
+    await changeCatalogue(database, { builtin: true, types: [] }, {});
+    // A new client, because each client caches the catalogue.
+    const recorder = new pg.Client({ connectionString: url });
+    await recorder.connect();
+    await recorder.query(`set role ${role}`);
+    expect(await recordEvents(recorder, [event])).toHaveLength(1);
+    await recorder.end();
+  } finally {
+    await client.query(`drop owned by ${role}; drop role ${role}`);
+  }
+});
+
 test('the SQL function refuses a type outside the catalogue with the closest one as the hint', async () => {
   const misspelled = JSON.stringify([event, { ...event, type: 'invoice.payd' }]);
   await expect(client.query('select * from posthorn.record_events($1)', [misspelled])).rejects.toMatchObject({
