@@ -73,6 +73,9 @@ const steps = {
   'claim all': async (on, { node, claimed }) => claimed.push(...idsOf((await claimFor(on, node)).deliveries)),
   disable: changed((on) => changeWebhook(on, key, { status: 'disabled', disabled_reason: 'manual' })),
   delete: changed((on) => deleteWebhook(on, key)),
+  pause: changed((on) => changeWebhook(on, key, { status: 'paused' })),
+  /** An event is recorded from SQL. */
+  record: (on) => recordFor(on as Database, null, 1),
   unverify: changed((on) => changeWebhook(on, key, { status: 'unverified' })),
   activate: changed((on) => changeWebhook(on, key, { status: 'active' })),
   align,
@@ -118,7 +121,7 @@ const untilOneWaits = (database: Database) =>
 
 interface Row {
   /** What has happened before, committed. */
-  given?: 'unverified' | 'the lease is over';
+  given?: 'unverified' | 'paused' | 'the lease is over';
   first: keyof typeof steps;
   second: keyof typeof steps;
   /** Whether the second step waits for the end of the first. */
@@ -193,13 +196,35 @@ const table: Row[] = [
     ...{ first: 'unverify', second: 'settle', while: 'goes on' },
     ...{ commit: { held: 6, success: 1, waiting: 1 }, rollback: { success: 1, waiting: 7 } },
   },
+  // A pause holds what waits, and what is recorded while the webhook is resumed is not left behind.
+  {
+    ...{ first: 'claim some', second: 'pause', while: 'goes on' },
+    ...{ commit: { node: 2, other: 4, waiting: 2 }, rollback: { node: 2, waiting: 6 } },
+  },
+  {
+    ...{ first: 'pause', second: 'settle', while: 'goes on' },
+    ...{ commit: { held: 6, success: 1, waiting: 1 }, rollback: { success: 1, waiting: 7 } },
+  },
+  {
+    ...{ given: 'paused', first: 'claim all', second: 'activate', while: 'waits' },
+    ...{ commit: { node: 2, waiting: 6 }, rollback: { node: 2, waiting: 6 } },
+  },
+  {
+    ...{ given: 'paused', first: 'record', second: 'activate', while: 'goes on' },
+    ...{ commit: { node: 2, waiting: 7 }, rollback: { node: 2, waiting: 6 } },
+  },
+  {
+    ...{ first: 'record', second: 'pause', while: 'goes on' },
+    ...{ commit: { held: 6, node: 2, waiting: 1 }, rollback: { held: 6, node: 2 } },
+  },
 ];
 
 describe.each(table)('$first, and before its end $second, which $while', (row) => {
   test.each(['commit', 'rollback'] as const)('%s', async (end) => {
     const { client, aside, ...stage } = await prepared();
     const { database, node, other, claimed } = stage;
-    if (row.given === 'unverified') await changeWebhook(database, key, { status: 'unverified' });
+    if (row.given === 'unverified' || row.given === 'paused')
+      await changeWebhook(database, key, { status: row.given });
     if (row.given === 'the lease is over') await retireNodes(database, [node]);
     await client.query('begin');
     await (steps[row.first] as Step)(aside, stage);

@@ -43,6 +43,27 @@ async function withNodeAlone() {
   return { database, node: await registerNode(database, 60_000) };
 }
 
+test('what a node gave back before its first attempt is claimed before newer deliveries in the backlog', async () => {
+  const { database, node } = await withNode();
+  const { leased } = await recordFor(database, node, 6);
+  const later = await recordFor(database, null, 6);
+  await settleFor(
+    database,
+    node,
+    leased.map((delivery) => ({ delivery, status: 'pending' as const, attempts: 0, wait_ms: 0 })),
+  );
+  await changeWebhook(database, webhook, { status: 'paused' });
+  await alignWaiting(database, webhook, 1_000);
+  const last = await recordFor(database, null, 6);
+  await changeWebhook(database, webhook, { status: 'active' });
+  await alignWaiting(database, webhook, 1_000);
+  const claimed: string[] = [];
+  for (let turn = 0; turn < 12; turn += 1)
+    for (const one of (await claimFor(database, node, { each: 4 })).deliveries) claimed.push(one.event_id);
+  const recorded = [leased.map((one) => ({ id: one.event_id })), later.events, last.events].flat();
+  expect(claimed).toEqual(recorded.map(({ id }) => id));
+});
+
 /** A webhook that has two retries and three recordings waiting. Returns the ids of all of them. */
 async function prepared() {
   const { database, node } = await withNode();
