@@ -83,7 +83,7 @@ export function whyNotDelivered(event: MissedEvent, webhook: MissingWebhook): No
     return because('unverified', 'The webhook is unverified. Verify it, then replay the event.');
   return because(
     'unverified',
-    'The webhook is active and matches the event now. When the event was recorded, it was unverified or disabled, or had another subscription or filter. A replay sends the event.',
+    `The webhook is ${status} and matches the event now. When the event was recorded, it was unverified or disabled, or had another subscription or filter. A replay sends the event.`,
   );
 }
 

@@ -90,6 +90,16 @@ describe('an ID that a node gave up', () => {
   });
 });
 
+test('nodes share the rate limit of a webhook, and each may send at least one request per second', async () => {
+  const { database } = await withNode();
+  await registerNode(database, 60_000);
+  const options = { database, logger: pino({ level: 'silent' }), attemptMs: 60_000 };
+  const lease = new NodeLease(options, () => undefined);
+  await lease.start(false);
+  expect([300, 3, 2, undefined].map((limit) => lease.shareOf(limit))).toEqual([100, 1, 1, undefined]);
+  await lease.stop();
+});
+
 test('a node starts although the deliveries of dead nodes cannot be released yet, and then tries fewer at a time', async () => {
   setLimits({ renewEveryMs: 1, releaseDeliveries: 20, releaseDeliveriesMin: 4 });
   const { database, node } = await withNode();
