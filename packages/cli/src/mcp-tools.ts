@@ -194,6 +194,33 @@ export const tools: readonly Tool[] = [
     },
   },
   {
+    name: 'preview_webhook',
+    title: 'Preview a webhook',
+    description:
+      'Returns which events of the last 24 hours, or of a time range, a webhook with these event types and this ' +
+      'filter would have got: counts, and the newest events. Changes nothing.',
+    schema: takes(
+      {
+        event_types: { type: 'array', items: { type: 'string' }, description: 'Event types, or ["*"].' },
+        filter: {
+          type: 'object',
+          description: 'The filter, such as {"payload": {"currency": ["EUR"], "amount": [{"gte": 1000}]}}.',
+        },
+        ...range,
+      },
+      'event_types',
+    ),
+    writes: false,
+    run: async ({ posthorn, organization }, { event_types, filter, from, to }) =>
+      posthorn.webhooks.preview({
+        organization_id: await organization(),
+        event_types: event_types as string[],
+        ...(filter !== undefined && { filter: filter as Record<string, unknown> }),
+        ...(from !== undefined && { from: String(from) }),
+        ...(to !== undefined && { to: String(to) }),
+      }),
+  },
+  {
     name: 'list_deliveries',
     title: 'List deliveries',
     description:

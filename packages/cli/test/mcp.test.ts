@@ -43,7 +43,7 @@ describe('mcp', async () => {
   test('offers only tools that read, unless writes are allowed', async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
-      ...['list_events', 'get_event', 'list_event_types', 'list_webhooks', 'get_webhook'],
+      ...['list_events', 'get_event', 'list_event_types', 'list_webhooks', 'get_webhook', 'preview_webhook'],
       ...['list_deliveries', 'get_delivery', 'explain_delivery'],
     ]);
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);

@@ -97,6 +97,10 @@ export interface ChangeWebhookRequest {
   headers?: Record<string, string | null> | null;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter?: Record<string, unknown> | null;
+  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
+  format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
+  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
+  template?: Record<string, unknown> | unknown[] | null;
   /** `paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. `active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes `unverified`. */
   status?: 'active' | 'paused' | 'disabled';
 }
@@ -124,6 +128,10 @@ export interface CreateWebhookRequest {
   headers?: Record<string, string | null> | null;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter?: Record<string, unknown> | null;
+  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
+  format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
+  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
+  template?: Record<string, unknown> | unknown[] | null;
   /** `disabled` creates the webhook without a verification, so that your receiver can get the secret first. To verify and activate it, send PATCH with `"status": "active"`. */
   status?: 'disabled';
 }
@@ -151,6 +159,10 @@ export interface CreatedWebhook {
   headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter: Record<string, unknown> | null;
+  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
+  format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
+  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
+  template: Record<string, unknown> | unknown[] | null;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */
@@ -298,6 +310,61 @@ export interface PageMeta {
   has_more: boolean;
 }
 
+export interface PreviewResult {
+  /** Start of the time range. */
+  from: string;
+  /** End of the time range. */
+  to: string;
+  /** How many events were examined: the newest ones of the range, at most 10,000. */
+  examined: number;
+  /** How many of them the webhook would have got. */
+  matched: number;
+  /** Whether all events of the range were examined. */
+  is_complete: boolean;
+  /** The newest of them, at most 10. */
+  events: PreviewedEvent[];
+}
+
+export interface PreviewWebhookRequest {
+  /** Organization ID. The token must belong to this organization. */
+  organization_id: string;
+  /** Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives events from the whole organization. */
+  workspace_id?: string | null;
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
+  event_types: string[] | '*';
+  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
+  filter?: Record<string, unknown> | null;
+  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
+  format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
+  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
+  template?: Record<string, unknown> | unknown[] | null;
+  /** Start of the time range: a date or a time. Default: 24 hours before `to`. */
+  from?: string;
+  /** End of the time range: a date or a time. Default: now. */
+  to?: string;
+}
+
+export interface PreviewedEvent {
+  /** Event ID. */
+  id: string;
+  /** Event type. `GET /v1/event-types` lists all types. */
+  type: string;
+  /** Organization ID. */
+  organization_id: string;
+  /** Workspace ID. Null if the event concerns the whole organization. */
+  workspace_id: string | null;
+  /** Who caused the event, such as a `user`, an `agent` or the `system`. */
+  actor: Reference;
+  /** What the event is about, such as a `service_line` or a `run`. */
+  subject: Reference;
+  /** Depends on the event type. The key order and the numbers are exactly as recorded. */
+  payload: Record<string, unknown>;
+  /** Time when the event was recorded. */
+  created_at: string;
+  /** The body as it would be sent. Only present if the request has a `format`. */
+  body?: string;
+}
+
 export interface ReadinessResponse {
   /** The check passed. */
   status: 'ready';
@@ -375,6 +442,10 @@ export interface RotatedWebhook {
   headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter: Record<string, unknown> | null;
+  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
+  format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
+  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
+  template: Record<string, unknown> | unknown[] | null;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */
@@ -409,7 +480,7 @@ export interface SentRequest {
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
+  /** Request body. Null if the token lacks the `events:read` scope, if the event no longer exists, or if the format of the webhook has changed since. */
   body: string | null;
 }
 
@@ -465,7 +536,7 @@ export interface TestRequest {
   url: string;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
+  /** Request body. Null if the token lacks the `events:read` scope, if the event no longer exists, or if the format of the webhook has changed since. */
   body: string | null;
 }
 
@@ -600,6 +671,10 @@ export interface Webhook {
   headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter: Record<string, unknown> | null;
+  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
+  format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
+  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
+  template: Record<string, unknown> | unknown[] | null;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */

@@ -15,6 +15,8 @@ import type {
   ListEventDeliveriesQuery,
   ListEventsQuery,
   ListWebhooksQuery,
+  PreviewResult,
+  PreviewWebhookRequest,
   Replay,
   ReplayRequest,
   RotatedWebhook,
@@ -88,6 +90,9 @@ export class Posthorn {
      */
     create: (webhook: CreateWebhookRequest, options?: WriteOptions) =>
       this.#post<CreatedWebhook>('/v1/webhooks', webhook, options),
+    /** Returns which past events a webhook would have got. Changes nothing. */
+    preview: (preview: PreviewWebhookRequest, options?: CallOptions) =>
+      this.#data<PreviewResult>('POST', '/v1/webhooks/preview', { body: preview, signal: options?.signal }),
     get: (webhookId: string, options?: CallOptions) =>
       this.#get<Webhook>(at`/v1/webhooks/${webhookId}`, options),
     change: (webhookId: string, change: ChangeWebhookRequest, options?: CallOptions) =>

@@ -47,6 +47,7 @@ describe('the types of the client', () => {
     await eventTypes.list().first();
     await webhooks.list().first();
     await webhooks.create({ ...filter, url: 'https://acme.test', event_types: '*' });
+    await webhooks.preview({ ...filter, event_types: '*' });
     await webhooks.get('{webhook_id}');
     await webhooks.change('{webhook_id}', { status: 'active' });
     await webhooks.delete('{webhook_id}');

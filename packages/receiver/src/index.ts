@@ -1,5 +1,6 @@
 export type * from './envelope.js';
 export type { EventData } from './event-data.js';
+export type * from './formats.js';
 export {
   createReceiver,
   type Handlers,

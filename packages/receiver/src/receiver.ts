@@ -1,4 +1,5 @@
-import type { Envelope, EnvelopeOf, EventType } from './envelope.js';
+import type { Envelope, EventType } from './envelope.js';
+import type { Format, FormatOf } from './formats.js';
 import type { Seen } from './seen.js';
 import type { Body } from './signing.js';
 import {
@@ -16,20 +17,25 @@ type DomainOf<Type> = Type extends `${infer Domain}.${string}` ? Domain : never;
 export type Pattern = EventType | `${DomainOf<EventType>}.*` | '*';
 
 type Matching<Of extends Pattern> = Of extends '*'
-  ? EnvelopeOf<EventType>
+  ? EventType
   : Of extends `${infer Domain}.*`
-    ? EnvelopeOf<Extract<EventType, `${Domain}.${string}`>>
-    : EnvelopeOf<Extract<EventType, Of>>;
+    ? Extract<EventType, `${Domain}.${string}`>
+    : Extract<EventType, Of>;
 
 /** Handlers by event type, domain or `*`. Only the most specific one runs. */
-export type Handlers<Context = undefined> = {
-  [Of in Pattern]?: (event: Matching<Of>, context: Context) => unknown;
+export type Handlers<Context = undefined, Of extends Format = 'envelope'> = {
+  [Each in Of extends 'slack' | 'template' ? '*' : Pattern]?: (
+    event: FormatOf<Matching<Each>>[Of],
+    context: Context,
+  ) => unknown;
 };
 
-export interface ReceiverOptions<Context = undefined> {
+export interface ReceiverOptions<Context = undefined, Of extends Format = 'envelope'> {
   /** The webhook's secret. During a rotation, the new and the old secret. */
   secret: Secret | readonly Secret[];
-  on: Handlers<Context>;
+  on: Handlers<Context, Of>;
+  /** The format of the webhook. Default: `envelope`. */
+  format?: Of | undefined;
   /** Skips events that were already handled. By default, a handler runs each time an event arrives. */
   seen?: Seen<Context> | undefined;
   /**
@@ -85,7 +91,9 @@ export interface Receiver {
 const handlerName = /^(\*|[a-z0-9_]+(\.\*|(\.[a-z0-9_]+)+))$/;
 
 /** Creates a receiver. Connect it with the adapter for your framework. */
-export function createReceiver<Context = undefined>(options: ReceiverOptions<Context>): Receiver {
+export function createReceiver<Context = undefined, Of extends Format = 'envelope'>(
+  options: ReceiverOptions<Context, Of>,
+): Receiver {
   if (!options.on)
     throw new TypeError('the option on is missing: pass an object with a handler for each event type');
   const handlers = new Map(Object.entries(options.on));
@@ -133,7 +141,12 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
       isRaw,
     });
     if (!result.ok) return refuse(OWN_FAULTS.has(result.reason) ? 500 : 401, result.reason, result.detail);
-    const event = parsed(body);
+    const hasOtherBody = options.format === 'slack' || options.format === 'template';
+    const ofOther = {
+      id: header(headers, 'webhook-id'),
+      type: delivery === undefined ? 'webhook.verification' : '*',
+    };
+    const event = parsed(body, hasOtherBody ? ofOther : undefined);
     if (!event)
       return refuse(400, 'not_an_event', 'The signature is valid, but the body is not an event in JSON.');
 
@@ -172,9 +185,11 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
 /** Reasons that are caused by the application, not by the sender of the request. */
 const OWN_FAULTS: ReadonlySet<Refusal> = new Set<Refusal>(['no_secret', 'malformed_secret', 'body_not_raw']);
 
-function parsed(body: Body | ArrayBuffer): Envelope | undefined {
+/** Returns the event of a body. With `other`, a body of any other shape is one, too. Verifications have no delivery. */
+function parsed(body: Body | ArrayBuffer, other?: object): Envelope | undefined {
   try {
     const event = JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body));
+    if (other) return { ...other, body: event } as unknown as Envelope;
     return typeof event.id === 'string' && typeof event.type === 'string' ? event : undefined;
   } catch {
     return undefined;

@@ -2,10 +2,13 @@ import { describe, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest
 import {
   createReceiver,
   type EnvelopeOf,
+  type Format,
+  type Handlers,
   memorySeen,
   type Outcome,
   type ReceiverOptions,
   type Seen,
+  sign,
 } from '../src/index.js';
 import { type SignedRequestOptions, signedRequest } from '../src/testing.js';
 
@@ -39,6 +42,51 @@ function gate() {
   });
   return { promise, resolve, reject };
 }
+
+describe('format', () => {
+  const sent = (format: Format, body: object, isDelivery = true) => {
+    const text = JSON.stringify(body);
+    const headers = { ...sign(text, { id: 'EVT-1', timestamp: new Date(), key: secret }) };
+    const got: unknown[] = [];
+    const receiver = createReceiver({ secret, format, on: { '*': (event: unknown) => got.push(event) } });
+    const delivery = isDelivery ? { 'X-Service-Delivery': 'WDLV-1' } : {};
+    return receiver.receive(text, { ...headers, ...delivery }).then(({ text }) => ({ text, got }));
+  };
+
+  test.each(['event', 'thin', 'cloudevents'] as const)(
+    '%s: handlers get the body as it is',
+    async (format) => {
+      const body = { id: 'EVT-1', type: 'invoice.paid', specversion: '1.0' };
+      expect(await sent(format, body)).toEqual({ text: 'handled', got: [body] });
+    },
+  );
+
+  test.each(['slack', 'template'] as const)(
+    '%s: the handler for * gets a body of any shape',
+    async (format) => {
+      expect(await sent(format, ['a'])).toEqual({
+        text: 'handled',
+        got: [{ id: 'EVT-1', type: '*', body: ['a'] }],
+      });
+      expect(await sent(format, { text: 'Hello' }, false)).toEqual({ text: 'verified', got: [] });
+    },
+  );
+
+  test('decides the type of what handlers get', () => {
+    const on = <Of extends Format>(format: Of, on: Handlers<undefined, Of>) =>
+      createReceiver({ secret, format, on });
+    on('event', {
+      'invoice.paid': ({ payload, actor }) => [payload.amount_minor satisfies number | undefined, actor.id],
+    });
+    on('cloudevents', { 'invoice.*': ({ specversion, subject }) => [specversion satisfies '1.0', subject] });
+    // @ts-expect-error: thin events have no payload
+    on('thin', { 'invoice.paid': ({ payload }) => payload });
+    // @ts-expect-error: only a handler for * gets the body of a template
+    on('template', { 'invoice.paid': () => undefined });
+    on('slack', { '*': ({ body }) => expectTypeOf(body.text).toEqualTypeOf<string>() });
+    expect(() => on('event', { invoice: () => undefined } as never)).toThrow(/would never run/);
+  });
+});
 
 describe('handlers', () => {
   test('get the event, and the most specific one runs', async () => {

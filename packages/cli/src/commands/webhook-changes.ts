@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type ChangeWebhookRequest, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
@@ -20,6 +21,13 @@ import {
   webhookArgument,
 } from './webhooks.js';
 
+const selection = {
+  filter: {
+    value: 'file|json',
+    description: "Which of these events to send: JSON, or a file with it, or 'none'.",
+  },
+} as const;
+
 const settings = {
   events: {
     value: 'a,b',
@@ -40,6 +48,15 @@ const settings = {
     value: 'name:value',
     description: 'A header that every request carries. Can be repeated.',
     repeats: true,
+  },
+  ...selection,
+  format: {
+    value: 'format',
+    description: 'The body of the requests: envelope, event, thin, cloudevents, slack or template.',
+  },
+  template: {
+    value: 'file|json',
+    description: "The body, for the format template: JSON, or a file with it, or 'none'.",
   },
 } as const;
 
@@ -124,6 +141,43 @@ export const webhooksUpdate: Command = {
       return posthorn.webhooks.change(id, { ...change, headers });
     });
   }),
+};
+
+export const webhooksPreview: Command = {
+  name: 'webhooks preview',
+  summary: 'Show which past events a webhook would have got. Changes nothing.',
+  options: {
+    events: { ...settings.events, fallback: '*' },
+    workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
+    ...{ filter: settings.filter, format: settings.format, template: settings.template },
+    from: { value: 'time', description: 'Start of the time range. Default: 24 hours before its end.' },
+    to: { value: 'time', description: 'End of the time range. Default: now.' },
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal } = context;
+    const { posthorn, texts, organization } = await connect(context);
+    const preview = await posthorn.webhooks.preview({
+      organization_id: await organization(),
+      event_types: listOf(options.events ?? '*'),
+      ...(options.workspace !== undefined && { workspace_id: options.workspace }),
+      ...contentOf(options),
+      ...(options.from !== undefined && { from: options.from }),
+      ...(options.to !== undefined && { to: options.to }),
+    });
+    if (options.json) {
+      terminal.line(texts.of(preview));
+      return;
+    }
+    const { matched, examined, is_complete, from, to, events } = preview;
+    const part = is_complete ? 'all' : 'the newest';
+    terminal.line(`${matched} of ${part} ${examined} events from ${from} to ${to} match.`);
+    for (const { created_at, type, id, body } of events) {
+      terminal.line(`${created_at}  ${type}  ${id}`);
+      if (body !== undefined) terminal.line(body);
+    }
+  },
 };
 
 export const webhooksDisable: Command = {
@@ -266,7 +320,28 @@ function changeOf({ lists }: Context, options: Options): Omit<ChangeWebhookReque
     ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
     ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
     ...(options['no-headers'] && { headers: {} }),
+    ...contentOf(options),
   };
+}
+
+function contentOf({ filter, format, template }: Options) {
+  return {
+    ...(filter !== undefined && { filter: jsonOf('filter', filter) }),
+    ...(format !== undefined && { format: format as ChangeWebhookRequest['format'] }),
+    ...(template !== undefined && { template: jsonOf('template', template) }),
+  } as Pick<ChangeWebhookRequest, 'filter' | 'format' | 'template'>;
+}
+
+/** Returns the JSON that an option contains, or that is in the file that it names. */
+function jsonOf(option: string, given: string): unknown {
+  if (given === 'none') return null;
+  try {
+    return JSON.parse(/^\s*[[{]/.test(given) ? given : readFileSync(given, 'utf8'));
+  } catch (error) {
+    throw new UsageError(
+      `--${option}: '${given}' is not valid. Expected JSON, or a file with it: ${(error as Error).message}`,
+    );
+  }
 }
 
 function rateOf(text: string): number | null {

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { envelopeText } from '../events/event.js';
 import { readEvent } from '../events/event-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { NextAttempt } from '../outcomes/failed-attempt.js';
 import { evidenceUrl } from '../outcomes/outcome.js';
 import type { Queryable } from '../postgres/database.js';
 import { type ShownRequest, shownHeaders } from '../sending/request.js';
+import { bodyText, contentTypeOf } from '../webhooks/format.js';
 import type { Webhook } from '../webhooks/webhook.js';
 import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from './history-store.js';
 
@@ -145,11 +145,12 @@ export async function sentRequest(
   return {
     url: urlOf(webhook, delivery),
     headers: shownHeaders(message, {
+      contentType: contentTypeOf(webhook.format),
       userAgent,
       at,
       customNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
     }),
-    body: event ? envelopeText(event, event.payload) : null,
+    body: event && !isAfter(webhook.format_changed_at, at) ? bodyText(webhook, event) : null,
   };
 }
 
@@ -164,6 +165,7 @@ function urlOf(webhook: Webhook, { attempted_at, evidence }: DeliveryDetail): st
   return hasChangedSince(webhook, attempted_at) ? (evidence?.url ?? null) : webhook.url;
 }
 
-function hasChangedSince({ destination_changed_at }: Webhook, at: Date | null): boolean {
-  return at !== null && destination_changed_at !== null && destination_changed_at > at;
-}
+const hasChangedSince = ({ destination_changed_at }: Webhook, at: Date | null) =>
+  isAfter(destination_changed_at, at);
+
+const isAfter = (change: Date | null, at: Date | null) => at !== null && change !== null && change > at;

@@ -1,9 +1,9 @@
 import { changesBetween } from '../audit/audit.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import type { Database } from '../postgres/database.js';
-import { parseInstantMs } from '../values/instant.js';
-import { type InputFault, Problem } from '../values/problem.js';
-import { type Arrived, type Route, route } from '../web/route.js';
+import { Problem } from '../values/problem.js';
+import { readBodyRange } from '../web/lists.js';
+import { type Route, route } from '../web/route.js';
 import { distinctTypes } from '../webhooks/webhook.js';
 import { checkSubscription } from '../webhooks/webhook-input.js';
 import { webhookParams } from '../webhooks/webhook-schemas.js';
@@ -35,9 +35,9 @@ export function replayRoutes({ database, catalogue, earliestMs }: ReplayContext)
       params: webhookParams,
       body: ReplayBody,
       input: async (arrived, faults) => {
-        const range = readReplayRange(arrived, faults);
+        const { fromMs = 0, toMs = 0 } = readBodyRange(arrived.body, faults);
         await checkSubscription(database, catalogue, arrived, faults);
-        return range;
+        return { fromMs, toMs };
       },
       returns: { 202: Replay },
       sends: ['Location'],
@@ -87,21 +87,6 @@ export function replayRoutes({ database, catalogue, earliestMs }: ReplayContext)
       },
     }),
   ];
-}
-
-function readReplayRange({ body }: Arrived, faults: InputFault[]): { fromMs: number; toMs: number } {
-  const edge = (field: 'from' | 'to', which: 'start' | 'end') => {
-    const text = body[field];
-    if (typeof text !== 'string') return undefined;
-    const ms = parseInstantMs(text, which);
-    const detail = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
-    if (ms === undefined) faults.push({ pointer: `/${field}`, code: 'unreadable_time', detail });
-    return ms;
-  };
-  const [fromMs, toMs] = [edge('from', 'start'), edge('to', 'end')];
-  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
-    faults.push({ pointer: '/from', code: 'from_after_to', detail: "must not be later than 'to'" });
-  return { fromMs: fromMs ?? 0, toMs: toMs ?? 0 };
 }
 
 function tooManyReplays(): Problem {

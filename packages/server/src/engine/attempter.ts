@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { envelopeText } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { NextAttempt } from '../outcomes/failed-attempt.js';
@@ -72,12 +71,12 @@ export class Attempter {
     // While it read the webhook, this node may have been declared dead. Then another node has the delivery.
     if (webhook?.kind !== 'active' || lease.id !== node || !lease.coversAttempt)
       return this.#wait(delivery, node, webhook?.kind ?? 'unread');
-    const message = messageOf(delivery);
+    const { target } = webhook;
+    const message = messageOf(delivery, target);
     if (message === undefined) {
       settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
       return notAttempted;
     }
-    const { target } = webhook;
     lanes.limit(turn, lease.shareOf(target.rateLimit));
     const began: Began = { at: new Date(sender.now()), monotonicMs: performance.now() };
     // The webhook may be deleted, disabled or changed while the connection opens.
@@ -202,15 +201,19 @@ function causeOf(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, a
 const notAttempted: Ended = { kind: 'not attempted' };
 
 /** Returns the next request of a delivery, or undefined if the event no longer exists. */
-function messageOf(delivery: LeasedDelivery): (Message & { body: Buffer }) | undefined {
-  const { event_id: id, event_created_at: created_at, type, organization_id, workspace_id } = delivery;
-  if (delivery.payload === null) return undefined;
-  const head = { id, type, created_at, organization_id, workspace_id };
+function messageOf(delivery: LeasedDelivery, target: Target): (Message & { body: Buffer }) | undefined {
+  const { event_id: id, event_created_at: created_at, subject, actor, payload } = delivery;
+  if (payload === null) return undefined;
+  const event = {
+    ...{ id, created_at, payload, type: delivery.type },
+    ...{ organization_id: delivery.organization_id, workspace_id: delivery.workspace_id },
+    ...{ actor_type: actor.type, actor_id: actor.id, subject_type: subject.type, subject_id: subject.id },
+  };
   return {
     id,
-    body: Buffer.from(envelopeText(head, delivery.payload)),
-    subject: delivery.subject,
-    actor: delivery.actor,
+    body: Buffer.from(target.bodyOf(event)),
+    subject,
+    actor,
     delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
   };
 }

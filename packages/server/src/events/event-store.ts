@@ -109,6 +109,10 @@ export function eventPageStatement(
   return { name: page.name, text, values };
 }
 
+/** Returns the statement for the newest events. Its first value is the organization. */
+export const eventPage = (filter: EventFilter, limit: number) =>
+  pageStatement(eventTable, filter, 'desc', undefined, limit);
+
 /** Reads one event of this organization (and workspace, if given), if it is within its retention period. */
 export async function readEvent(
   database: Queryable,

@@ -1,5 +1,5 @@
 import { type SigningKey, sign } from '@posthorn/receiver';
-import type { TraceSpan } from '../events/event.js';
+import type { StoredEvent, TraceSpan } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
 import type { Outcome, Withheld } from '../outcomes/outcome.js';
 import { addEventHeaders, type Message } from './request.js';
@@ -18,6 +18,7 @@ export interface Target {
   path: string;
   /** The headers of every request, including the webhook's custom headers, as alternating names and values. */
   headers: readonly string[];
+  bodyOf: (event: StoredEvent) => string;
   /** Maximum requests per second. */
   rateLimit: number | undefined;
   /** The waits before the second and later attempts, if the webhook has its own. */

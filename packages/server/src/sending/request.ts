@@ -13,8 +13,9 @@ export interface Message {
 /** A message as the API shows it. Subject and actor are absent if the token cannot read the event. */
 export type ShownMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
 
-/** The headers of every request. `identity` asks for an uncompressed response, which can be stored as text. */
-export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
+/** Returns the headers of every request. `identity` asks for an uncompressed response, which can be stored as text. */
+export const fixedHeaders = (contentType: string) =>
+  ['Content-Type', contentType, 'Accept-Encoding', 'identity'] as const;
 
 /** Adds the headers for the subject, the actor and the delivery, as alternating names and values. */
 export function addEventHeaders(headers: string[], { subject, actor, delivery }: ShownMessage): void {
@@ -47,14 +48,14 @@ export interface ShownRequest {
 /** Returns the headers of a request as the API shows them. */
 export function shownHeaders(
   message: ShownMessage,
-  sent: { userAgent: string; at: Date | null; customNames: readonly string[] },
+  sent: { contentType: string; userAgent: string; at: Date | null; customNames: readonly string[] },
 ): Record<string, string | null> {
-  const { userAgent, at, customNames } = sent;
+  const { contentType, userAgent, at, customNames } = sent;
   const named = ['User-Agent', userAgent, 'webhook-id', message.id];
   if (at) named.push('webhook-timestamp', String(Math.floor(at.getTime() / 1000)));
   const own = new Set(customNames.map((name) => name.toLowerCase()));
   const headers: [name: string, value: string | null][] = [];
-  const flat = [...fixedHeaders, ...named];
+  const flat = [...fixedHeaders(contentType), ...named];
   addEventHeaders(flat, message);
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index]!;

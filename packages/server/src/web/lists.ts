@@ -152,14 +152,31 @@ export function readRange(query: Arrived['query'], faults: InputFault[]): TimeRa
   return { fromMs, toMs };
 }
 
+/** Reads `from` and `to` from a body, and adds what is wrong with them to the faults. */
+export function readBodyRange(body: Arrived['body'], faults: InputFault[]): TimeRange {
+  const edge = (field: 'from' | 'to', which: 'start' | 'end') => {
+    const text = body[field];
+    if (typeof text !== 'string') return undefined;
+    const ms = parseInstantMs(text, which);
+    if (ms === undefined)
+      faults.push({ pointer: `/${field}`, code: 'unreadable_time', detail: readableTime });
+    return ms;
+  };
+  const [fromMs, toMs] = [edge('from', 'start'), edge('to', 'end')];
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
+    faults.push({ pointer: '/from', code: 'from_after_to', detail: "must not be later than 'to'" });
+  return { fromMs, toMs };
+}
+
+const readableTime = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
+
 /**
  * Returns what is wrong with a time that cannot be read. In a query string, a `+` stands for a space, so an offset such
  * as `+01:00` arrives without its sign.
  */
 function unreadable(text: string): string {
-  const detail = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
   const isWithoutSign = text.includes(' ') && parseInstantMs(text.replace(' ', '+'), 'start') !== undefined;
-  return isWithoutSign ? `${detail}; in a URL, write the + of the offset as %2B` : detail;
+  return isWithoutSign ? `${readableTime}; in a URL, write the + of the offset as %2B` : readableTime;
 }
 
 /** Returns the schema of a page. */

@@ -5,6 +5,7 @@ import type { Target } from '../sending/attempt.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import { parseDurationMs } from '../values/duration.js';
 import type { SecretBox } from '../values/secret-box.js';
+import { bodyText, contentTypeOf } from './format.js';
 import { constantHeaders, openHeaders } from './webhook-headers.js';
 import { readWebhooks, type WebhookKey, type WebhookWithoutHealth } from './webhook-store.js';
 
@@ -186,7 +187,11 @@ export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Tar
     givenUrl: webhook.url,
     origin: url.origin,
     path: url.pathname + url.search,
-    headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
+    headers: constantHeaders(
+      openHeaders(webhook.headers, webhook.id, secrets),
+      contentTypeOf(webhook.format),
+    ),
+    bodyOf: (event) => bodyText(webhook, event),
     rateLimit: webhook.rate_limit ?? undefined,
     retryScheduleMs: webhook.retry_schedule?.map((wait) => parseDurationMs(wait)!),
     key: signingKey(secrets.open(webhook.secret, webhook.id)),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { envelopeText, verificationText } from '../events/event.js';
+import { verificationText } from '../events/event.js';
 import type { RecordedBatch, Room } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import { evidenceOf, isDelivered, keptHeaders, type Outcome } from '../outcomes/outcome.js';
@@ -12,6 +12,7 @@ import { Repeating } from '../signals/repeating.js';
 import { newId, type Reference } from '../values/identifier.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { targetOf } from './directory.js';
+import { bodyText, contentTypeOf } from './format.js';
 import { settleVerification, takeDueVerifications } from './probe-store.js';
 import { serviceActor, type VerificationFailure, type Webhook } from './webhook.js';
 import type { WebhookKey } from './webhook-store.js';
@@ -23,6 +24,8 @@ export interface TestEvent {
   subject: Reference;
   actor: Reference;
 }
+
+const chatVerification = 'This verifies a Posthorn webhook. Events follow in messages like this one.';
 
 /** Sends requests that belong to no delivery: verifications and test events. */
 export class Probes {
@@ -47,13 +50,15 @@ export class Probes {
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
     const data = { webhook_id: webhook.id, challenge: randomBytes(24).toString('base64url') };
     const head = this.#headOf(webhook, 'webhook.verification');
+    const isChat = webhook.format === 'slack';
     const message = {
       id: head.id,
       subject: { type: 'webhook', id: webhook.id },
       actor: serviceActor,
-      body: Buffer.from(verificationText(head, data)),
+      body: Buffer.from(isChat ? JSON.stringify({ text: chatVerification }) : verificationText(head, data)),
     };
-    const outcome = await this.#send(webhook, message, this.#limits.verificationMs);
+    const asEnvelope = { ...webhook, format: 'envelope' as const };
+    const outcome = await this.#send(asEnvelope, message, this.#limits.verificationMs);
     const hasResponse = outcome.kind === 'response';
     if (hasResponse && outcome.httpStatus === 200) return undefined;
     return {
@@ -70,7 +75,11 @@ export class Probes {
     const attemptedAt = new Date(this.#sender.now());
     const head = this.#headOf(webhook, type);
     const deliveryId = newId('WDLV', attemptedAt.getTime());
-    const body = envelopeText(head, JSON.stringify(sample), true);
+    const event = {
+      ...{ ...head, payload: JSON.stringify(sample) },
+      ...{ actor_type: actor.type, actor_id: actor.id, subject_type: subject.type, subject_id: subject.id },
+    };
+    const body = bodyText(webhook, event, true);
     const message = { id: head.id, subject, actor, delivery: { id: deliveryId, attempt: 1 } };
     const outcome = await this.#send(webhook, { ...message, body: Buffer.from(body) }, this.#timeoutMs);
     const hasResponse = outcome.kind === 'response';
@@ -93,7 +102,12 @@ export class Probes {
           durationMs: outcome.durationMs,
           evidence: evidenceOf(outcome, new URL(webhook.url)),
         });
-    const sent = { userAgent: this.#sender.userAgent, at: attemptedAt, customNames: webhook.header_names };
+    const sent = {
+      contentType: contentTypeOf(webhook.format),
+      userAgent: this.#sender.userAgent,
+      at: attemptedAt,
+      customNames: webhook.header_names,
+    };
     return {
       id: deliveryId,
       webhook_id: webhook.id,

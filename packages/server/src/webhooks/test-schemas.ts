@@ -47,7 +47,8 @@ export const requestFields = {
   }),
   body: orNull(
     text(
-      'Request body. Null if the token lacks the `events:read` scope or if the event no longer exists.',
+      'Request body. Null if the token lacks the `events:read` scope, if the event no longer exists, or if the format of ' +
+        'the webhook has changed since.',
       '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
     ),
   ),

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { changesBetween } from '../audit/audit.js';
 import { subjectTypeOf } from '../catalogue/catalogue.js';
+import type { EventReads } from '../events/event-store.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import { levelFor } from '../signals/reported.js';
 import { newId } from '../values/identifier.js';
@@ -29,15 +30,15 @@ import {
   type SealedHeaders,
   sealHeaders,
 } from './webhook-headers.js';
-import type { InputContext } from './webhook-input.js';
+import { formatFault, type InputContext } from './webhook-input.js';
 import type { CreateBody, PatchBody } from './webhook-schemas.js';
 import { changeWebhook, createWebhook, disableWebhook, type WebhookChange } from './webhook-store.js';
 import {
-  auditedFields,
   changeAction,
   createdBody,
   findWebhook,
   noWebhook,
+  ownFields,
   type WebhookWrite,
   webhookBody,
   webhookChanges,
@@ -47,6 +48,9 @@ import {
 export interface WebhookContext extends InputContext {
   secrets: SecretBox;
   control: DeliveryControl;
+  /** Returns the earliest time from which events can still be read. */
+  earliestMs: () => number;
+  eventReads: EventReads;
   /** How many webhooks an organization can have. */
   webhooksMax: number;
 }
@@ -77,10 +81,11 @@ export async function create(
     disabled_reason: body.status ? ('manual' as const) : null,
     ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
     ...storedFilter(body.filter ?? null),
+    ...storedFormat(body, neverUsed),
   };
-  const unused: Webhook = { ...webhook, ...neverUsed };
+  const unused: Webhook = { ...neverUsed, ...webhook };
   // Without the status of a webhook that is yet to be verified: it is known only after the verification.
-  const { status, ...others } = auditedFields(unused);
+  const { status, ...others } = ownFields(unused);
   const given = body.status ? { status, ...others } : others;
   await writeWebhook(database, request, async (client) => {
     if (!(await createWebhook(client, webhook, webhooksMax)))
@@ -121,6 +126,7 @@ export async function change(
     ...(expires_at !== undefined && { expires_at: timeOf(expires_at) }),
     ...(headers !== undefined && headersOf(webhook, headers, secrets)),
     ...(filter !== undefined && storedFilter(filter)),
+    ...((body.format !== undefined || body.template !== undefined) && storedFormat(body, webhook)),
   };
   const refusal = movedHeaders(webhook, url, headers);
   if (refusal) throw refusal;
@@ -227,8 +233,8 @@ async function settle(
   change: WebhookChange,
   actionOf?: (before: Webhook, after: Webhook) => NonNullable<WebhookWrite<unknown>['action']>,
 ): Promise<Webhook | undefined> {
-  const { url = webhook.url, headers = webhook.headers } = change;
-  const failure = await control.verify({ ...webhook, url, headers });
+  const { url = webhook.url, headers = webhook.headers, format = webhook.format } = change;
+  const failure = await control.verify({ ...webhook, url, headers, format });
   const settled = await writeWebhook(database, request, async (client) => {
     const at = new Date(now());
     const result = await settleVerification(client, webhook, failure, at, control.room(), { change });
@@ -324,10 +330,27 @@ const storedFilter = (filter: Filter | null) =>
     : { filter: null, filter_path: null };
 const timeOf = (text: string | null) => (text === null ? null : new Date(parseInstantMs(text, 'start')!));
 
+/** Returns the format and the template as they will be. A format other than `template` drops the stored template. */
+function storedFormat(
+  given: Pick<Static<typeof PatchBody>, 'format' | 'template'>,
+  stored: Pick<Webhook, 'format' | 'template'>,
+): Pick<Webhook, 'format' | 'template'> {
+  const format = given.format === undefined ? stored.format : (given.format ?? 'envelope');
+  const kept = format === 'template' ? stored.template : null;
+  const template = given.template === undefined ? kept : given.template && JSON.stringify(given.template);
+  const fault = formatFault(format, template);
+  const problem = inputProblem(fault ? [fault] : []);
+  if (problem) throw problem;
+  return { format, template };
+}
+
 const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 
 const neverUsed = {
   destination_changed_at: null,
+  format: 'envelope',
+  template: null,
+  format_changed_at: null,
   last_delivery_at: null,
   last_delivery_status: null,
   failing_since: null,

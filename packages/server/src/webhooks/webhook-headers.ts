@@ -157,12 +157,13 @@ const ownerOf = (webhookId: string) => `${webhookId} headers`;
  * Returns the headers of every request to the webhook: the custom headers, and the fixed ones that they do not
  * replace.
  */
-export function constantHeaders(own: CustomHeaders): string[] {
+export function constantHeaders(own: CustomHeaders, contentType: string): string[] {
   const names = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   const headers: string[] = [];
-  for (let index = 0; index < fixedHeaders.length; index += 2) {
-    const name = fixedHeaders[index]!;
-    if (!names.has(name.toLowerCase())) headers.push(name, fixedHeaders[index + 1]!);
+  const fixed = fixedHeaders(contentType);
+  for (let index = 0; index < fixed.length; index += 2) {
+    const name = fixed[index]!;
+    if (!names.has(name.toLowerCase())) headers.push(name, fixed[index + 1]!);
   }
   for (const [name, one] of Object.entries(own)) headers.push(name, one);
   return headers;

@@ -4,8 +4,10 @@ import type { AddressPolicy } from '../values/address.js';
 import { dayMs, parseDurationMs } from '../values/duration.js';
 import { parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
+import { readBodyRange } from '../web/lists.js';
 import type { Arrived } from '../web/route.js';
 import { filterFaults } from './filter.js';
+import { templateFaults } from './template.js';
 import { faultsOfSubscription } from './webhook.js';
 import { headerFaults } from './webhook-headers.js';
 import { readWebhook } from './webhook-store.js';
@@ -42,6 +44,33 @@ export async function checkWebhook(
     for (const fault of headerFaults(headers, canKeep))
       faults.push({ ...fault, pointer: `/headers${fault.pointer}` });
   checkFilter(filter, faults);
+  checkTemplate(arrived.body, faults, canKeep);
+}
+
+/** Checks what a preview shares with a webhook. */
+export function checkPreview({ catalogue }: InputContext, { body }: Arrived, faults: InputFault[]) {
+  faults.push(...eventTypesFaults(body.event_types, catalogue));
+  checkFilter(body.filter, faults);
+  checkTemplate(body, faults, false);
+  return readBodyRange(body, faults);
+}
+
+/** Checks the template. With `canKeep`, the webhook may already have the format or the template. */
+function checkTemplate({ format, template }: Arrived['body'], faults: InputFault[], canKeep: boolean): void {
+  if (typeof template === 'object' && template !== null)
+    for (const fault of templateFaults(template))
+      faults.push({ ...fault, pointer: `/template${fault.pointer}` });
+  const fault = canKeep ? undefined : formatFault(format, template);
+  if (fault) faults.push(fault);
+}
+
+/** Returns what is wrong with a format and a template together. */
+export function formatFault(format: unknown, template: unknown): InputFault | undefined {
+  const has = template !== undefined && template !== null;
+  if ((format === 'template') === has) return undefined;
+  return has
+    ? { pointer: '/template', code: 'not_allowed', detail: 'must be null unless format is "template"' }
+    : { pointer: '/template', code: 'required', detail: 'is required if format is "template"' };
 }
 
 function checkFilter(filter: unknown, faults: InputFault[]): void {

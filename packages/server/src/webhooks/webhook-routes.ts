@@ -1,12 +1,17 @@
 import Type from 'typebox';
 import { changesBetween } from '../audit/audit.js';
+import { eventJson } from '../events/event.js';
 import { pageOf } from '../postgres/keyset.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
 import { dataOf, filter, ownOrganization } from '../web/schemas.js';
+import { filterPath } from './filter.js';
+import { bodyText } from './format.js';
+import { previewWebhook } from './preview-store.js';
 import { TestBody, TestResult } from './test-schemas.js';
+import { distinctTypes } from './webhook.js';
 import { change, create, rotate, test, verify, type WebhookContext } from './webhook-changes.js';
-import { checkSecret, checkTestType, checkWebhook, readGrace } from './webhook-input.js';
+import { checkPreview, checkSecret, checkTestType, checkWebhook, readGrace } from './webhook-input.js';
 import * as schemas from './webhook-schemas.js';
 import { deleteWebhook, listWebhooks } from './webhook-store.js';
 import * as writes from './webhook-writes.js';
@@ -63,6 +68,41 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
       },
     }),
     route({
+      method: 'POST',
+      path: '/v1/webhooks/preview',
+      operationId: 'previewWebhook',
+      tag,
+      summary: 'Preview a webhook',
+      description:
+        'Returns which events of the last 24 hours, or of another time range, a webhook with these event types and this ' +
+        'filter would have got. Examines the newest 10,000 events of the range, and fewer if they are large. Changes ' +
+        'nothing.\n\nWith a `format`, each event shows the `body` as it would be sent.',
+      scopes: ['events:read', 'webhooks:read'],
+      body: schemas.PreviewBody,
+      input: (arrived, faults) => checkPreview(context, arrived, faults),
+      returns: { 200: schemas.PreviewResult },
+      handler: async ({ body, tenancy, input }, reply) => {
+        const { toMs = context.now(), fromMs = toMs - 86_400_000 } = input;
+        const range = { ...tenancy, fromMs: Math.max(fromMs, context.earliestMs()), toMs };
+        const path = body.filter ? filterPath(body.filter) : null;
+        const { events, ...counts } = await context.eventReads((source) =>
+          previewWebhook(source, range, distinctTypes(body.event_types), path),
+        );
+        const format = body.format ?? undefined;
+        const template = body.template ? JSON.stringify(body.template) : null;
+        const texts = events.map((event) => {
+          const json = eventJson(event);
+          if (!format) return json;
+          return `${json.slice(0, -1)},"body":${JSON.stringify(bodyText({ format, template }, event))}}`;
+        });
+        const [from, to] = [range.fromMs, range.toMs].map((ms) => new Date(ms).toISOString());
+        const head = JSON.stringify({ from, to, ...counts });
+        return reply
+          .type('application/json; charset=utf-8')
+          .send(`{"data":${head.slice(0, -1)},"events":[${texts.join(',')}]}}`);
+      },
+    }),
+    route({
       method: 'GET',
       path,
       operationId: 'getWebhook',
@@ -110,7 +150,7 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         const deleted = await writes.writeWebhook(database, request, async (client) => {
           const webhook = await deleteWebhook(client, writes.webhookKey(request));
           if (!webhook) throw writes.noWebhook();
-          const changes = changesBetween(writes.auditedFields(webhook), undefined);
+          const changes = changesBetween(writes.ownFields(webhook), undefined);
           return { webhook, action: 'webhook.deleted', changes, result: webhook };
         });
         await control.forgetEverywhere(deleted);

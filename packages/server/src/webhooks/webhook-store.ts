@@ -1,13 +1,15 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import type { Queryable } from '../postgres/database.js';
 import type { Position } from '../values/cursor.js';
+import type { Format } from './format.js';
 import { alignWaiting } from './waiting-store.js';
 import { type DisabledReason, reverifyAfterMs, type Webhook, type WebhookStatus } from './webhook.js';
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
-         w.destination_changed_at, w.filter, w.retry_schedule, w.expires_at`;
+         w.destination_changed_at, w.filter, w.retry_schedule, w.expires_at, w.format, w.template,
+         w.format_changed_at`;
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
@@ -42,6 +44,8 @@ export type NewWebhook = Pick<
   | 'disabled_reason'
   | 'event_types'
   | 'filter'
+  | 'format'
+  | 'template'
   | 'created_at'
   | 'secret'
 > & { filter_path: string | null };
@@ -66,8 +70,8 @@ export async function createWebhook(
     insert into posthorn.webhooks
            (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at,
             description, rate_limit, header_names, headers, filter, filter_path, disabled_reason, retry_schedule,
-            expires_at)
-    select $1, $2, $3, $4, $16, $5, $6, $7, $8, $10, $11, $12, $13, $14, $15, $17, $18, $19
+            expires_at, format, template)
+    select $1, $2, $3, $4, $16, $5, $6, $7, $8, $10, $11, $12, $13, $14, $15, $17, $18, $19, $20, $21
      where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
     returning organization_id, id
   )
@@ -92,6 +96,8 @@ export async function createWebhook(
       webhook.disabled_reason,
       webhook.retry_schedule,
       webhook.expires_at,
+      webhook.format,
+      webhook.template,
     ],
   });
   return rowCount === 1;
@@ -173,6 +179,8 @@ export interface WebhookChange {
   event_types?: readonly string[];
   filter?: string | null;
   filter_path?: string | null;
+  format?: Format;
+  template?: string | null;
   status?: WebhookStatus;
   disabled_reason?: DisabledReason | null;
   secret?: Buffer;
@@ -194,6 +202,8 @@ const changeable = [
   'event_types',
   'filter',
   'filter_path',
+  'format',
+  'template',
   'status',
   'disabled_reason',
   'secret',
@@ -214,13 +224,20 @@ export async function changeWebhook(
   const sets = changeable
     .filter((column) => change[column] !== undefined)
     .map((column) => `${column} = $${values.push(change[column])}`);
-  const addressed = (['url', 'header_names'] as const)
-    .filter((column) => change[column] !== undefined)
-    .map((column) => `${column} is distinct from $${values.push(change[column])}`);
-  if (addressed.length > 0) {
-    sets.push(
-      `destination_changed_at = case when ${addressed.join(' or ')} then clock_timestamp() else destination_changed_at end`,
-    );
+  // Each of these columns tells which requests were sent before the change.
+  for (const [since, columns] of [
+    ['destination_changed_at', ['url', 'header_names']],
+    ['format_changed_at', ['format', 'template']],
+  ] as const) {
+    const differs = columns
+      .filter((column) => change[column] !== undefined)
+      // There is no operator that compares json.
+      .map(
+        (column) =>
+          `${column}${column === 'template' ? '::text' : ''} is distinct from $${values.push(change[column])}`,
+      );
+    if (differs.length > 0)
+      sets.push(`${since} = case when ${differs.join(' or ')} then clock_timestamp() else ${since} end`);
   }
   const { rows } = await client.query<Webhook>({
     text: `

@@ -88,18 +88,26 @@ type Audited = Pick<
   | 'header_names'
   | 'headers'
   | 'filter'
+  | 'format'
+  | 'template'
 >;
 
 /** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
 export function auditedFields(webhook: Audited) {
   const { url, event_types, status, disabled_reason, description, rate_limit, header_names } = webhook;
-  const { retry_schedule, expires_at } = webhook;
+  const { retry_schedule, expires_at, format } = webhook;
   const headers = header_names.length === 0 ? null : header_names;
-  const filter = parsed(webhook.filter);
+  const [filter, template] = [parsed(webhook.filter), parsed(webhook.template)];
   return {
-    ...{ url, event_types, filter, status, disabled_reason, description, rate_limit },
+    ...{ url, event_types, filter, format, template, status, disabled_reason, description, rate_limit },
     ...{ retry_schedule, expires_at, headers },
   };
+}
+
+/** Returns the audited fields of a webhook that is created or deleted, without the default of `format`. */
+export function ownFields(webhook: Audited) {
+  const fields = auditedFields(webhook);
+  return { ...fields, format: fields.format === 'envelope' ? null : fields.format };
 }
 
 /** Returns the action that a change of a webhook is in the audit log. */
@@ -166,6 +174,8 @@ export function webhookBody(webhook: Webhook) {
     disabled_reason: webhook.disabled_reason,
     event_types: webhook.event_types,
     filter: parsed(webhook.filter),
+    format: webhook.format,
+    template: parsed(webhook.template),
     rate_limit: webhook.rate_limit,
     retry_schedule: webhook.retry_schedule,
     expires_at: webhook.expires_at?.toISOString() ?? null,

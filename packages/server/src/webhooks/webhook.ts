@@ -2,6 +2,7 @@ import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
 import type { NewEvent } from '../events/event.js';
 import type { Evidence } from '../outcomes/outcome.js';
 import type { Fault } from '../values/fault.js';
+import type { Format } from './format.js';
 import type { SealedHeaders } from './webhook-headers.js';
 
 export const webhookStatuses = ['active', 'unverified', 'paused', 'disabled'] as const;
@@ -27,6 +28,11 @@ export interface Webhook extends SealedHeaders {
   event_types: readonly string[];
   /** JSON text of a `Filter`. */
   filter: string | null;
+  format: Format;
+  /** JSON text of a `Template`. */
+  template: string | null;
+  /** When `format` or `template` last changed. Null if they never did. */
+  format_changed_at: Date | null;
   created_at: Date;
   /** When the URL or the header names last changed. Null if they never did. */
   destination_changed_at: Date | null;

@@ -18,6 +18,7 @@ function withAttempter(change: { whileReading?: () => void; onAttempt?: () => vo
     path: '/',
     headers: [],
     key: signingKey('s'.repeat(16)),
+    bodyOf: () => '{}',
     url: 'http://x/',
   };
   const options = {

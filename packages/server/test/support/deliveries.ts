@@ -31,6 +31,8 @@ export const noSettings = {
   headers: null,
   filter: null,
   filter_path: null,
+  format: 'envelope',
+  template: null,
   retry_schedule: null,
   expires_at: null,
   status: 'unverified',

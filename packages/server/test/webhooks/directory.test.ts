@@ -18,7 +18,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     organization_id: 'ORG-acme',
     workspace_id: null,
     url: 'https://receiver.test/',
-    ...noSettings,
+    ...{ ...noSettings, format_changed_at: null },
     status: 'active',
     event_types: ['*'],
     created_at: new Date(0),

@@ -35,7 +35,13 @@ describe('POST /v1/webhooks', () => {
         event_types: ['invoice.paid'],
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         ...{ description: null, rate_limit: null, headers: {}, filter: null, verification_failure: null },
-        ...{ retry_schedule: null, expires_at: null, disabled_reason: null },
+        ...{
+          retry_schedule: null,
+          expires_at: null,
+          disabled_reason: null,
+          format: 'envelope',
+          template: null,
+        },
       },
     });
     expect(response.headers.get('location')).toBe(`/v1/webhooks/${response.body.data.id}`);

@@ -39,6 +39,8 @@ describe('GET /v1/webhooks', () => {
             description: null,
             rate_limit: null,
             filter: null,
+            format: 'envelope',
+            template: null,
             headers: {},
             verification_failure: null,
             previous_secret_until: null,
