@@ -90,11 +90,17 @@ describe('webhooks', () => {
       ...{ filter: JSON.parse(filter), format: 'template', template: { event: '{{id}}' } },
     });
     const reset = ['--filter', 'none', '--format', 'envelope', '--template', 'none'];
-    expect(await json('webhooks', 'update', ending, ...reset)).toMatchObject({ filter: null, template: null });
+    expect(await json('webhooks', 'update', ending, ...reset)).toMatchObject({
+      filter: null,
+      template: null,
+    });
     expect(await json('webhooks', 'preview', '--filter', filter)).toMatchObject({ matched: 0, events: [] });
     expect(await printed('webhooks', 'preview', '--filter', filter)).toMatch(/^0 of all \d+ events from /);
     const unreadable = await run(['webhooks', 'preview', '--filter', 'missing.json'], env);
-    expect(unreadable).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected JSON, or a file') });
+    expect(unreadable).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Expected JSON, or a file'),
+    });
     expect(await json('webhooks', 'disable', ending)).toMatchObject({ status: 'disabled' });
     expect(await json('webhooks', 'activate', ending)).toMatchObject({ status: 'active' });
     expect(await json('webhooks', 'verify', ending)).toMatchObject({ status: 'active' });

@@ -357,7 +357,7 @@ export interface PreviewedEvent {
   actor: Reference;
   /** What the event is about, such as a `service_line` or a `run`. */
   subject: Reference;
-  /** Depends on the event type. The key order and the numbers are exactly as recorded. */
+  /** Depends on the event type. */
   payload: Record<string, unknown>;
   /** Time when the event was recorded. */
   created_at: string;
