@@ -171,6 +171,12 @@ export function filterPath({ payload, ...fields }: Filter): string {
   return `$ ? (${pathOf({ ...fields, ...(payload && { payload }) } as Wanted)})`;
 }
 
+/** Returns a filter as it is stored. */
+export const storedFilter = (filter: Filter | null) =>
+  filter
+    ? { filter: JSON.stringify(filter), filter_path: filterPath(filter) }
+    : { filter: null, filter_path: null };
+
 function pathOf(wanted: Wanted): string {
   return Object.entries(wanted)
     .map(([key, inner]) => {

@@ -1,12 +1,42 @@
 import { envelopeText, eventJson, type StoredEvent } from '../events/event.js';
 import { parseExact } from '../values/exact-json.js';
 import { isoText } from '../values/instant.js';
+import { type InputFault, inputProblem } from '../values/problem.js';
 import { renderTemplate, type Template } from './template.js';
 
 export const formats = ['envelope', 'event', 'thin', 'cloudevents', 'slack', 'template'] as const;
 
 /** What the body of a delivery looks like. */
 export type Format = (typeof formats)[number];
+
+/** A format and the JSON text of its template, as they are stored. */
+interface Stored {
+  format: Format;
+  template: string | null;
+}
+
+/** Returns what is wrong with a format and a template together. */
+export function formatFault(format: unknown, template: unknown): InputFault | undefined {
+  const has = template !== undefined && template !== null;
+  if ((format === 'template') === has) return undefined;
+  return has
+    ? { pointer: '/template', code: 'not_allowed', detail: 'must be null unless format is "template"' }
+    : { pointer: '/template', code: 'required', detail: 'is required if format is "template"' };
+}
+
+/** Returns the format and the template as they will be. A format other than `template` drops the stored template. */
+export function storedFormat(
+  given: { format?: Format | null; template?: Template | null },
+  stored: Stored,
+): Stored {
+  const format = given.format === undefined ? stored.format : (given.format ?? 'envelope');
+  const kept = format === 'template' ? stored.template : null;
+  const template = given.template === undefined ? kept : given.template && JSON.stringify(given.template);
+  const fault = formatFault(format, template);
+  const problem = inputProblem(fault ? [fault] : []);
+  if (problem) throw problem;
+  return { format, template };
+}
 
 export const contentTypeOf = (format: Format) =>
   format === 'cloudevents' ? 'application/cloudevents+json' : 'application/json';
@@ -15,11 +45,7 @@ export const contentTypeOf = (format: Format) =>
  * Returns the body of a request. It depends only on the event, the format and the template, so every attempt sends the
  * same bytes. Except in `slack` and `template`, the payload is embedded as it was recorded.
  */
-export function bodyText(
-  { format, template }: { format: Format; template: string | null },
-  event: StoredEvent,
-  test = false,
-): string {
+export function bodyText({ format, template }: Stored, event: StoredEvent, test = false): string {
   switch (format) {
     case 'envelope':
       return envelopeText(event, event.payload, test);

@@ -10,7 +10,8 @@ import { newId } from '../values/identifier.js';
 import { parseInstantMs } from '../values/instant.js';
 import { inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
-import { type Filter, filterPath } from './filter.js';
+import { storedFilter } from './filter.js';
+import { storedFormat } from './format.js';
 import { clearFailures, countTest, settleVerification } from './probe-store.js';
 import type { DeliveryControl } from './probes.js';
 import {
@@ -30,7 +31,7 @@ import {
   type SealedHeaders,
   sealHeaders,
 } from './webhook-headers.js';
-import { formatFault, type InputContext } from './webhook-input.js';
+import type { InputContext } from './webhook-input.js';
 import type { CreateBody, PatchBody } from './webhook-schemas.js';
 import { changeWebhook, createWebhook, disableWebhook, type WebhookChange } from './webhook-store.js';
 import {
@@ -324,25 +325,7 @@ function headersOf(webhook: Webhook, given: GivenHeaders | null, secrets: Secret
   return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
 }
 
-const storedFilter = (filter: Filter | null) =>
-  filter
-    ? { filter: JSON.stringify(filter), filter_path: filterPath(filter) }
-    : { filter: null, filter_path: null };
 const timeOf = (text: string | null) => (text === null ? null : new Date(parseInstantMs(text, 'start')!));
-
-/** Returns the format and the template as they will be. A format other than `template` drops the stored template. */
-function storedFormat(
-  given: Pick<Static<typeof PatchBody>, 'format' | 'template'>,
-  stored: Pick<Webhook, 'format' | 'template'>,
-): Pick<Webhook, 'format' | 'template'> {
-  const format = given.format === undefined ? stored.format : (given.format ?? 'envelope');
-  const kept = format === 'template' ? stored.template : null;
-  const template = given.template === undefined ? kept : given.template && JSON.stringify(given.template);
-  const fault = formatFault(format, template);
-  const problem = inputProblem(fault ? [fault] : []);
-  if (problem) throw problem;
-  return { format, template };
-}
 
 const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 

@@ -7,6 +7,7 @@ import type { InputFault } from '../values/problem.js';
 import { readBodyRange } from '../web/lists.js';
 import type { Arrived } from '../web/route.js';
 import { filterFaults } from './filter.js';
+import { formatFault } from './format.js';
 import { templateFaults } from './template.js';
 import { faultsOfSubscription } from './webhook.js';
 import { headerFaults } from './webhook-headers.js';
@@ -62,15 +63,6 @@ function checkTemplate({ format, template }: Arrived['body'], faults: InputFault
       faults.push({ ...fault, pointer: `/template${fault.pointer}` });
   const fault = canKeep ? undefined : formatFault(format, template);
   if (fault) faults.push(fault);
-}
-
-/** Returns what is wrong with a format and a template together. */
-export function formatFault(format: unknown, template: unknown): InputFault | undefined {
-  const has = template !== undefined && template !== null;
-  if ((format === 'template') === has) return undefined;
-  return has
-    ? { pointer: '/template', code: 'not_allowed', detail: 'must be null unless format is "template"' }
-    : { pointer: '/template', code: 'required', detail: 'is required if format is "template"' };
 }
 
 function checkFilter(filter: unknown, faults: InputFault[]): void {

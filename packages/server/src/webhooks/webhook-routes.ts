@@ -7,6 +7,7 @@ import { type Route, route } from '../web/route.js';
 import { dataOf, filter, ownOrganization } from '../web/schemas.js';
 import { filterPath } from './filter.js';
 import { bodyText } from './format.js';
+import { PreviewBody, PreviewResult } from './preview-schemas.js';
 import { previewWebhook } from './preview-store.js';
 import { TestBody, TestResult } from './test-schemas.js';
 import { distinctTypes } from './webhook.js';
@@ -78,9 +79,9 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         'filter would have got. Examines the newest 10,000 events of the range, and fewer if they are large. Changes ' +
         'nothing.\n\nWith a `format`, each event shows the `body` as it would be sent.',
       scopes: ['events:read', 'webhooks:read'],
-      body: schemas.PreviewBody,
+      body: PreviewBody,
       input: (arrived, faults) => checkPreview(context, arrived, faults),
-      returns: { 200: schemas.PreviewResult },
+      returns: { 200: PreviewResult },
       handler: async ({ body, tenancy, input }, reply) => {
         const { toMs = context.now(), fromMs = toMs - 86_400_000 } = input;
         const range = { ...tenancy, fromMs: Math.max(fromMs, context.earliestMs()), toMs };

@@ -1,13 +1,10 @@
 import Type from 'typebox';
 import { durationPattern } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
-import { instantPattern } from '../values/instant.js';
 import { textPattern } from '../values/pattern.js';
 import {
   dataOf,
   diagnosisFields,
-  EventSchema,
-  flag,
   id,
   mapOf,
   oneOf,
@@ -66,7 +63,7 @@ const rateLimitText = {
   examples: [null],
 };
 
-const FilterField = Type.Unsafe<Filter | null>({
+export const FilterField = Type.Unsafe<Filter | null>({
   type: ['object', 'null'],
   additionalProperties: true,
   description:
@@ -93,8 +90,8 @@ const formatText =
   'The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. ' +
   '`thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the ' +
   'incoming webhook of a chat. `template`: the body that `template` describes.';
-const FormatField = orNull(oneOf(formats, `${formatText} Default: \`envelope\`.`), 'envelope');
-const TemplateField = Type.Unsafe<Template | null>({
+export const FormatField = orNull(oneOf(formats, `${formatText} Default: \`envelope\`.`), 'envelope');
+export const TemplateField = Type.Unsafe<Template | null>({
   type: ['object', 'array', 'null'],
   additionalProperties: true,
   items: {},
@@ -297,62 +294,6 @@ export const PatchBody = Type.Object(
     ),
   },
   { additionalProperties: false, minProperties: 1, examples: [{ event_types: ['invoice.*'] }] },
-);
-
-export const PreviewBody = Type.Object(
-  {
-    organization_id: CreateBody.properties.organization_id,
-    workspace_id: CreateBody.properties.workspace_id,
-    event_types: EventTypesField,
-    filter: Type.Optional(FilterField),
-    format: Type.Optional(FormatField),
-    template: Type.Optional(TemplateField),
-    from: Type.Optional(
-      Type.String({
-        description: 'Start of the time range: a date or a time. Default: 24 hours before `to`.',
-        'x-documented': { pattern: instantPattern },
-      }),
-    ),
-    to: Type.Optional(
-      Type.String({
-        description: 'End of the time range: a date or a time. Default: now.',
-        'x-documented': { pattern: instantPattern },
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-export const PreviewResult = dataOf(
-  Type.Object(
-    {
-      from: time('Start of the time range.'),
-      to: time('End of the time range.'),
-      examined: whole('How many events were examined: the newest ones of the range, at most 10,000.', 1800),
-      matched: whole('How many of them the webhook would have got.', 12),
-      is_complete: flag('Whether all events of the range were examined.', true),
-      events: Type.Array(
-        Type.Object(
-          {
-            ...EventSchema.properties,
-            payload: Type.Object(
-              {},
-              { additionalProperties: true, description: 'Depends on the event type.' },
-            ),
-            body: Type.Optional(
-              text(
-                'The body as it would be sent. Only present if the request has a `format`.',
-                '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
-              ),
-            ),
-          },
-          { title: 'PreviewedEvent' },
-        ),
-        { description: 'The newest of them, at most 10.' },
-      ),
-    },
-    { title: 'PreviewResult' },
-  ),
 );
 
 export const RotateBody = Type.Object(
