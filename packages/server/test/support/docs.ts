@@ -78,42 +78,19 @@ function problemTable(): string {
   return table(['Code', 'Status', 'Title'], rows);
 }
 
+/** Every command with what it does and its options. `posthorn help` explains the options. */
 function commandPages(): string {
-  return allCommands(operatorCommands).map(commandPage).join('\n\n');
-}
-
-/** Almost every command has this option. The page describes it once. */
-function isUsualJson(option: string, description: string): boolean {
-  return option === 'json' && /^Print (JSON|one JSON object per line)\.$/.test(description);
-}
-
-function commandPage(command: ReturnType<typeof allCommands>[number]): string {
-  const { name, summary, argument, options, sections } = command;
-  const rows = Object.entries(options)
-    .filter(([option, { group, description }]) => group === undefined && !isUsualJson(option, description))
-    .map(([option, { value, description, required, fallback }]) => [
-      `\`--${option}${value ? ` ${value}` : ''}\``,
-      [description, required && 'Required.', fallback && `Default: \`${fallback}\`.`]
-        .filter(Boolean)
-        .join(' '),
-    ]);
-  if (argument) rows.unshift([`\`<${argument.name}>\``, argument.description]);
-  const connects = Object.values(options).some(({ group }) => group !== undefined);
-  const further = (sections?.() ?? []).map(
-    ({ title, rows, link }) =>
-      link ??
-      table(
-        [title, ''],
-        rows.map((row) => row.map((cell) => `\`${cell}\``)),
-      ),
-  );
-  return [
-    `### posthorn ${name}`,
-    summary,
-    `\`${usageLine(command)}\`${connects ? ', and the [connection options](#where-to-connect)' : ''}`,
-    ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
-    ...further,
-  ].join('\n\n');
+  const rows = allCommands(operatorCommands).map((command) => {
+    const own = Object.entries(command.options).filter(([, { group }]) => group === undefined);
+    const connects = own.length < Object.keys(command.options).length;
+    const options = own
+      // Nearly every command has this one. The page describes it once.
+      .filter(([option]) => option !== 'json')
+      .map(([option, { value }]) => `\`--${option}${value ? ` ${value}` : ''}\``);
+    const usage = usageLine(command).replace(' [options]', '').replace('posthorn ', '');
+    return [`\`${usage}\``, command.summary, [...options, ...(connects ? ['connection'] : [])].join(', ')];
+  });
+  return table(['Command', 'What it does', 'Options'], rows);
 }
 
 /** Headings of a page as GitHub makes anchors of them. */

@@ -59,7 +59,7 @@ function moveRows(lifecycle: Lifecycle): string[][] {
 }
 
 function eventLink(type: string | undefined): string {
-  return type ? `[\`${type}\`](event-types.md#${type.replaceAll('.', '')})` : 'none';
+  return type ? `[\`${type}\`](event-types.md#${type.split('.', 1)[0]})` : 'none';
 }
 
 function fieldsOf(lifecycle: Lifecycle, move: Move): string {
