@@ -12,8 +12,6 @@ export const plots = {
     'peers-cpu.svg': drawPeersCpu,
     'peers-latency.svg': drawPeersLatency,
   },
-  processes: { 'processes.svg': drawGrowth('1, 2 and 4 processes on one PostgreSQL') },
-  nodes: { 'nodes.svg': drawGrowth('1, 2 and 3 nodes on one PostgreSQL') },
 };
 
 /** Returns the number at the start of a figure, by the name of its line. */
@@ -81,19 +79,6 @@ function drawPeersLatency({ figures }) {
   }));
   const note = 'from recording to arrival, 200 events per second, lower is better';
   return barChart({ title: 'Latency', note, groups, own: 'Posthorn', isLog: true });
-}
-
-function drawGrowth(title) {
-  return ({ figures }) => {
-    const groups = formsOf(figures).map((form) => ({
-      name: form,
-      bars: Object.entries(figures).map(([name, at]) => ({
-        ...{ name, values: [at[form].serviceUs, at[form].databaseUs] },
-        label: `${count(at[form].serviceUs + at[form].databaseUs)} µs, ${count(at[form].perSecond)} events/s`,
-      })),
-    }));
-    return barChart({ title, note: 'CPU per event', groups, series: ['server processes', 'PostgreSQL'] });
-  };
 }
 
 /** Draws the cores that every load of the capacity table needs. */
