@@ -5,6 +5,7 @@ import { loadavg } from 'node:os';
 import { benchBreadth } from './breadth.js';
 import { benchCapacity } from './capacity.js';
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
+import { benchFilter } from './filter.js';
 import { benchNodes, benchProcesses } from './growth.js';
 import { benchIndexes } from './indexes.js';
 import { benchIsolation } from './isolate.js';
@@ -26,6 +27,7 @@ const benches = {
   overload: benchOverload,
   latency: benchLatency,
   isolate: benchIsolation,
+  filter: benchFilter,
   fanout: benchFanout,
   large: benchLarge,
   slow: benchSlow,
