@@ -378,6 +378,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.ensure_partition(parent text, day date) returns void
 -- posthorn.epoch_ms(at timestamp with time zone) returns bigint
 -- posthorn.event_horizon(organization text) returns timestamp with time zone
+-- posthorn.filter_passes(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], payloads json[]) returns jsonb
 -- posthorn.filterable(workspace_id text, subject_type text, subject_id text, actor_type text, actor_id text, payload json) returns jsonb
 -- posthorn.horizon_bucket(organization text) returns integer
 -- posthorn.move_resource(resource_kind text, resource_id text, made text, changes jsonb, counter text) returns json
@@ -387,7 +388,6 @@ create sequence posthorn.last_announcement;
 -- posthorn.numbered(prefix text, head text, number bigint) returns text
 -- posthorn.open_shares(organization text, webhooks text[], recording text, recorded_at timestamp with time zone) returns TABLE(webhook_id text, created_at timestamp with time zone, head text, event_base bigint, base bigint, ordinal integer)
 -- posthorn.partition_end(parent text, start date) returns timestamp with time zone
--- posthorn.passing_filters(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], payloads json[]) returns TABLE(webhook_id text, ordinal integer)
 -- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, base bigint, webhook_id text, revision integer, ordinals integer[], has_backlog boolean)
 -- posthorn.record_event(type text, organization_id text, actor json, subject json, payload json, workspace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text) returns text
 -- posthorn.record_events(events json) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone)

@@ -108,10 +108,8 @@ begin
      cross join unnest(s.ordinals, s.sizes) as e (ordinal, bytes)
      -- The payloads are examined only if one of these webhooks has a filter.
      where not w.has_filter
-        or (w.id, e.ordinal) in (
-             select f.webhook_id, f.ordinal
-               from posthorn.passing_filters(types, organization_ids, workspace_ids, actor_types, actor_ids,
-                                             subject_types, subject_ids, payloads) f)
+        or (select posthorn.filter_passes(types, organization_ids, workspace_ids, actor_types, actor_ids,
+                                          subject_types, subject_ids, payloads)) ? (w.id || ' ' || e.ordinal)
      group by s.organization_id, w.id, w.revision, w.is_paused
   ), fitting as (
     select m.*, case when node is null or m.is_paused then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits
