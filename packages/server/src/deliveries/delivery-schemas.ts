@@ -157,6 +157,15 @@ export const EventDeliveryList = Type.Object(
           description:
             'The webhooks that the token can see and that have no delivery of this event, newest first, each with ' +
             'the reason. The reasons are those of the webhooks as they are now.',
+          examples: [
+            [
+              {
+                webhook_id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
+                reason: 'not_subscribed',
+                detail: 'The webhook is not subscribed to invoice.paid, only to task.*.',
+              },
+            ],
+          ],
         }),
       },
       { title: 'EventDeliveriesMeta' },

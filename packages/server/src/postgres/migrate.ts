@@ -178,7 +178,9 @@ function readSchema(): readonly SchemaFile[] {
 function filesIn(folder: string): readonly string[] {
   try {
     const names = readdirSync(new URL(`${folder}/`, directory));
-    return names.filter((name) => name.endsWith('.sql')).sort();
+    // `10_` comes after `9_`.
+    const order = new Intl.Collator('en', { numeric: true });
+    return names.filter((name) => name.endsWith('.sql')).sort(order.compare);
   } catch {
     return [];
   }

@@ -411,32 +411,6 @@ describe('doctor', () => {
     );
   });
 
-  test('and status try the key on the webhooks of an organization that is moving here', async () => {
-    const { url, database: other } = await freshDatabase();
-    const secret = new SecretBox([Buffer.alloc(32, 2)]).seal('a secret', 'WHK-1');
-    await other.query({
-      text: `
-  insert into posthorn.arrivals (organization_id, relation, content)
-  select 'ORG-acme', 'webhooks', jsonb_populate_record(null::posthorn.webhooks, $1)::text
-   union all
-  select 'ORG-acme', 'counted_until', now()::text`,
-      values: [
-        JSON.stringify({ organization_id: 'ORG-acme', id: 'WHK-1', secret: `\\x${secret.toString('hex')}` }),
-      ],
-    });
-    expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
-      ...{ state: 'problem', detail: 'does not decrypt the secrets of 1 webhook' },
-    });
-    for (const [byte, expected] of [
-      [1, 'does not decrypt the secrets of 1 webhook'],
-      [2, 'decrypts the secrets of all webhooks'],
-    ] as const) {
-      const POSTHORN_SECRET_KEY = Buffer.alloc(32, byte).toString('base64');
-      const { stdout } = await command(['status'], { DATABASE_URL: url, POSTHORN_SECRET_KEY });
-      expect(stdout).toContain(`Secret key\t${expected}\n`);
-    }
-  });
-
   test('reports a database that is not in UTF-8, and does not suggest to migrate it', async () => {
     const { code, of } = await findings({ DATABASE_URL: (await freshDatabaseIn('LATIN1')).url });
     expect(code).toBe(1);

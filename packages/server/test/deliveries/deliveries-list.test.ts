@@ -247,7 +247,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     const tenant = await newTenant(service);
     const event = await tenant.record();
     expect((await tenant.request('GET', `/v1/events/${event.id}/deliveries`)).body).toEqual({
-      ...{ data: [], meta: { cursor: null, has_more: false } },
+      ...{ data: [], meta: { cursor: null, has_more: false, not_delivered: [] } },
     });
     for (const id of ['EVT-unknown', 'nonsense', 'EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
       expect((await tenant.request('GET', `/v1/events/${id}/deliveries`)).status).toBe(404);

@@ -93,7 +93,7 @@ describe.concurrent('a delivery in the list', () => {
     const none = [false, null];
     expect(await nextOnes()).toEqual([none, none, none, none]);
     const [attempt] = (await detailOf(tenant, webhook, delivery)).attempt_log;
-    expect(attempt.remedy).toMatch(/^The service will try again when the webhook is verified\. /);
+    expect(attempt.remedy).toMatch(/^The service will try again when the webhook is active\. /);
     receiver.onVerification = 200;
     await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect(await nextOnes()).toEqual([next, next, next, next]);

@@ -32,7 +32,10 @@ const noResponse = fc.record({
   durationMs: fc.nat(10_000),
 });
 const outcomes: fc.Arbitrary<Outcome> = fc.oneof(response, noResponse);
-const failures = outcomes.filter((outcome) => !isDelivered(outcome) && statusOf(outcome) !== 410);
+/** Failures that another attempt follows: not those that end a delivery at once. */
+const failures = outcomes.filter(
+  (outcome) => !isDelivered(outcome) && ![410, 413].includes(statusOf(outcome) ?? 0),
+);
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const schedules = fc.oneof(
   fc.constant(usualScheduleMs),

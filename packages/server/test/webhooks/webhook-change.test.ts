@@ -260,7 +260,7 @@ describe('PATCH', () => {
     ['a secret, which rotate-secret changes', { secret: 's'.repeat(16) }, '/secret'],
     ['a workspace', { workspace_id: 'WS-1' }, '/workspace_id'],
     ['a status that cannot be set', { status: 'unverified' }, '/status'],
-    ['a status that is none', { status: 'paused' }, '/status'],
+    ['a status that is none', { status: 'asleep' }, '/status'],
     ['an unknown event type', { event_types: ['invoice.payed'] }, '/event_types/0'],
     ['no event types', { event_types: [] }, '/event_types'],
     ['a URL that is none', { url: 'nonsense' }, '/url'],
