@@ -17,7 +17,10 @@ const workshop = await Workshop.open();
 test.each([readme, 'docs/receive-webhooks.md'])('the first program of %s receives events', async (page) => {
   const port = await freePort();
   const file = workshop.path(`${page.replaceAll('/', '-')}.mjs`);
-  await writeFile(file, snippet(page, 'js', 'createReceiver({').replace('3000', `${port}, '127.0.0.1'`));
+  await writeFile(
+    file,
+    snippet(page, 'js', 'const receiver = createReceiver({').replace('3000', `${port}, '127.0.0.1'`),
+  );
   const receiver = new Server(process.execPath, [file], { WEBHOOK_SECRET: secret });
   await receiver.isListening(port);
   const url = `http://127.0.0.1:${port}/webhooks`;

@@ -476,7 +476,7 @@ describe('deliveries', () => {
   });
 
   test('get names the delivery that repeated one that was given up', async () => {
-    const { receiver, webhook } = await tenant.connect(500);
+    const { receiver, webhook } = await tenant.connect(500, { event_types: ['invoice.paid'] });
     await tenant.record();
     const [{ id }] = await tenant.settled(webhook);
     await printed('webhooks', 'disable', webhook.id);
@@ -693,7 +693,7 @@ describe('deliveries', () => {
   });
 
   test('replay without --to includes the newest events even if the clock of this machine is behind', async () => {
-    const { webhook } = await tenant.connect();
+    const { webhook } = await tenant.connect(200, { event_types: ['invoice.paid'] });
     const from = new Date().toISOString();
     await tenant.record();
     await tenant.settled(webhook);

@@ -79,7 +79,7 @@ describe('the dashboard', () => {
   test('fits 80 by 24 and shows everything it promises', () => {
     const lines = frame(80, 24);
     expect(lines).toHaveLength(24);
-    expect(lines[0]).toMatch(/^Posthorn demo {2}1:23 {2}372 events, [\d.]+\/s \(target 20\/s\) +q: stop$/);
+    expect(lines[0]).toMatch(/^Posthorn demo {2}1:23 {2}396 events, [\d.]+\/s \(target 20\/s\) +q: stop$/);
     expect(lines[1]).toMatch(
       /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/-: rate$/,
     );

@@ -156,7 +156,10 @@ describe('whatever can cause events to be sent somewhere', () => {
   });
 
   it('is every request that writes: no other scope allows one', () => {
-    const writes = publicOperations.filter(({ method }) => !['GET', 'HEAD'].includes(method));
+    const writes = publicOperations.filter(
+      // A preview changes nothing. It is a POST because a filter does not fit into a query.
+      ({ method, name }) => !['GET', 'HEAD'].includes(method) && name !== 'POST /v1/webhooks/preview',
+    );
     expect(writes.filter(({ scopes }) => !scopes.includes('webhooks:write'))).toEqual([]);
   });
 });

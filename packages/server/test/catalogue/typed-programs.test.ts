@@ -96,7 +96,7 @@ describe('posthorn catalogue', () => {
     expect((await command(['catalogue', 'diff', example], database)).stdout).toBe('No changes.\n');
     const tenant = await newTenant(service);
     const types = () => tenant.data('GET', '/v1/event-types');
-    expect(await eventually(types, ({ length }) => length === 11)).toHaveLength(11);
+    expect(await eventually(types, ({ length }) => length === 13)).toHaveLength(13);
   });
 
   test('refuses a file with every fault in it, each with the type that has it', async () => {
@@ -122,7 +122,7 @@ describe('posthorn types generate', () => {
   });
 
   test('says what it wrote', () => {
-    expect(generated).toMatchObject({ code: 0, stdout: `Wrote 11 event types to ${file}.\n` });
+    expect(generated).toMatchObject({ code: 0, stdout: `Wrote 13 event types to ${file}.\n` });
   });
 
   test.each(Object.entries(programs))(

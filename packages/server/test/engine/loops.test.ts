@@ -55,16 +55,24 @@ describe('webhooks on * that fail', () => {
     const ids = (requests: Body[]) => [...new Set(requests.map(({ envelope }) => envelope.id))].sort();
     expect(ids(failing.receiver.deliveries.all)).toEqual(recorded.map(({ id }) => id).sort());
     expect(failing.receiver.deliveries.count).toBe(15);
-    expect(healthy.receiver.deliveries.count).toBe(6);
+    // Five attempts in a row have failed: an incident, which is reported once.
+    const incidents = (await owner.events({ type: 'webhook.failing' })).map(({ id }) => id);
+    expect(incidents).toHaveLength(1);
+    expect(healthy.receiver.deliveries.count).toBe(7);
     expect(ids(healthy.receiver.deliveries.all)).toEqual(
-      [...recorded, ...reported].map(({ id }) => id).sort(),
+      [...recorded.map(({ id }) => id), ...reported.map(({ id }) => id), ...incidents].sort(),
     );
   });
 
   test('two of them: each gets one report about the other, both failures are recorded, and there it ends', async () => {
     const owner = await newTenant(service);
-    const [one, other] = [await owner.connect(500), await owner.connect(500)];
-    const healthy = await owner.connect(200);
+    // Incidents are another matter.
+    const event_types = ['invoice.*', 'webhook.delivery_failed'];
+    const [one, other] = [
+      await owner.connect(500, { event_types }),
+      await owner.connect(500, { event_types }),
+    ];
+    const healthy = await owner.connect(200, { event_types });
     const recorded = await owner.record();
     const reported = failedOnes(await atRest(owner));
 

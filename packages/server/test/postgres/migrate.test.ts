@@ -11,7 +11,8 @@ const files = (
   await Promise.all(
     ['baseline', 'migrations', 'functions', 'rows'].map(async (folder) => {
       const names = await readdir(new URL(`${folder}/`, schema)).catch(() => []);
-      return names.sort().map((name) => `${folder}/${name}`);
+      const order = new Intl.Collator('en', { numeric: true });
+      return names.sort(order.compare).map((name) => `${folder}/${name}`);
     }),
   )
 ).flat();

@@ -294,7 +294,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     expect(body.data).toEqual({
       ...webhook,
       ...{ status: 'active', disabled_reason: null, last_delivery_at: null, last_delivery_status: null },
-      ...{ verification_failure: null, previous_secret_until: null },
+      ...{ verification_failure: null, previous_secret_until: null, failing_since: null },
     });
     expect(receiver.verifications.count).toBe(2);
     await tenant.record();
