@@ -2,12 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import {
-  connectionTo,
-  openCluster,
-  startServer,
-  stopServer,
-} from '../packages/server/dist/embedded/cluster.js';
+import { connectionTo, openCluster, startServer, stopServer } from '../packages/embedded/dist/cluster.js';
 import { cpuMsOfFamily } from './cpu.js';
 
 const name = 'posthorn';

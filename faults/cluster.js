@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { unprivilegedAccount } from '../packages/server/dist/embedded/account.js';
-import { findBinaries } from '../packages/server/dist/embedded/binaries.js';
+import { unprivilegedAccount } from '../packages/embedded/dist/account.js';
+import { findBinaries } from '../packages/embedded/dist/binaries.js';
 import { ended, killFamily, signalFamily, start } from './processes.js';
 import { until } from './waiting.js';
 

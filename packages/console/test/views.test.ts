@@ -664,6 +664,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText('1 delivery is on the way.').waitFor();
     await attempted(3);
     await visit(page, path, 'invoice.paid');
+    await page.getByRole('button', { name: /^Attempt 3/ }).waitFor();
     await page.keyboard.press('r');
     await attempted(4);
     await page.getByRole('button', { name: /^Attempt 4/ }).waitFor();

@@ -1,5 +1,4 @@
 import type { Schema } from '../../src/reference/components.js';
-import { patternInWords } from '../../src/values/pattern.js';
 
 /** A schema of the catalogue: they refer to nothing and merge nothing. */
 export interface FieldSchema extends Schema {
@@ -28,24 +27,6 @@ function oneTypeText(schema: Schema): string {
   if (schema.type === 'array') return `array of ${typeText(schema.items ?? {})}s`;
   if (schema.enum) return 'string';
   return schema.format ?? String(schema.type ?? 'any');
-}
-
-/** What a value is held to, as phrases: the limits that the description does not state. No number is negative. */
-export function limits(schema: FieldSchema): string[] {
-  return limitsOf(schema).filter((phrase) => {
-    const values = phrase.match(/[A-Z]+-|p\d|`\w+`/g) ?? [];
-    return values.length === 0 || !values.every((value) => schema.description?.includes(value));
-  });
-}
-
-function limitsOf(schema: FieldSchema): string[] {
-  return variants(schema).flatMap(({ minimum, maximum, pattern, enum: choices }) => [
-    ...(choices ? [`one of ${choices.map((choice) => `\`${choice}\``).join(', ')}`] : []),
-    ...(minimum === undefined || (minimum === 0 && maximum === undefined)
-      ? []
-      : [maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`]),
-    ...(pattern === undefined ? [] : [patternInWords(pattern) ?? `matches \`${pattern}\``]),
-  ]);
 }
 
 const variants = (schema: FieldSchema): readonly FieldSchema[] => schema.anyOf ?? [schema];
