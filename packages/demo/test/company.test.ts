@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type Lifecycle, lifecycles } from '../../server/src/lifecycles/lifecycles.js';
+import { type Lifecycle, lifecycles } from '../../server/src/resources/lifecycles.js';
 import {
   createInputChecker,
   creationSchema,
   moveSchema,
-} from '../../server/src/lifecycles/resource-schema.js';
+} from '../../server/src/resources/resource-schema.js';
 import { documentedTypes } from '../../server/test/support/catalogue.js';
 import { Company, type Routine, routines, type Step } from '../src/company.js';
 import { between, type Random, seededRandom } from '../src/random.js';

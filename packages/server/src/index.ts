@@ -2,7 +2,7 @@ export type { EventOf, EventTypeName, PayloadOf } from './catalogue/catalogue.js
 export type { NewEvent, NewEventOf, NewPlatformEvent } from './events/event.js';
 export { InvalidEvents, recordEvents } from './events/record-events.js';
 export type { RecordedEvent } from './events/recording-store.js';
-export type { ResourceName } from './lifecycles/lifecycles.js';
+export type { ResourceName } from './resources/lifecycles.js';
 export {
   type CreationEvent,
   createResource,
@@ -16,4 +16,4 @@ export {
   type ResourceMove,
   ResourceNotFound,
   readResource,
-} from './lifecycles/resources.js';
+} from './resources/resources.js';

@@ -39,7 +39,7 @@ function importsOf(file: string, text: string): Import[] {
 /** The rooms, from the lowest: a room imports only from those before it. What stands directly below src is `root`. */
 const order =
   'values signals postgres settings cells web audit access catalogue ' +
-  'events outcomes sending webhooks engine deliveries stats lifecycles moving reference console operations processes root cli';
+  'events outcomes sending webhooks engine deliveries stats resources moving retention reference console operations processes root cli';
 const rooms = order.split(' ');
 
 const roomOf = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'root');
@@ -54,7 +54,7 @@ const rules = new RegExp(
     'cells/relocation',
     'engine/(health|lane|limits|policy)',
     'events/(event|new-event|payload-text)',
-    'lifecycles/(lifecycles|resource|resource-schema)',
+    'resources/(lifecycles|resource|resource-schema)',
     'sending/request',
     'stats/stats',
     'web/source-address',

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { CommandFailure, json, type Terminal } from 'posthorn';
 import { type OwnCatalogue, readOwnCatalogue, reasonOf } from '../catalogue/catalogue-file.js';
 import { type AppliedChange, changeCatalogue } from '../catalogue/catalogue-store.js';
-import { recordedPayloads } from '../lifecycles/lifecycle-operations.js';
+import { recordedPayloads } from '../resources/resource-operations.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 

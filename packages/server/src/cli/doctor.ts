@@ -4,7 +4,6 @@ import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import { loadPortalLogo } from '../console/console.js';
-import { recordedPayloads } from '../lifecycles/lifecycle-operations.js';
 import { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
@@ -15,6 +14,7 @@ import {
 import { compareSchema } from '../postgres/migrate.js';
 import { locksOf } from '../postgres/partitions.js';
 import { connectionsOf, requestConnections } from '../processes/membership.js';
+import { recordedPayloads } from '../resources/resource-operations.js';
 import { type Config, unknownSettings } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import { titleOf } from '../lifecycles/resource-schema.js';
+import { titleOf } from '../resources/resource-schema.js';
 import type { Tag } from '../web/route.js';
 import { plainSchema, type Schema } from './components.js';
 

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import type { EventType } from '../../src/catalogue/catalogue.js';
 import { builtinTypes } from '../../src/catalogue/catalogue-file.js';
-import { lifecycles } from '../../src/lifecycles/lifecycles.js';
+import { lifecycles } from '../../src/resources/lifecycles.js';
 import { event, sendRequest } from '../support/client.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';

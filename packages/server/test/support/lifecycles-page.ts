@@ -1,12 +1,12 @@
+import type { Schema } from '../../src/reference/components.js';
 import {
   type Attribute,
   type Lifecycle,
   lifecycles,
   type Move,
   transitionsOf,
-} from '../../src/lifecycles/lifecycles.js';
-import { creationSchema, moveSchema } from '../../src/lifecycles/resource-schema.js';
-import type { Schema } from '../../src/reference/components.js';
+} from '../../src/resources/lifecycles.js';
+import { creationSchema, moveSchema } from '../../src/resources/resource-schema.js';
 import { table } from '../../src/web/markdown.js';
 import { typeText } from './schema-words.js';
 

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { subjectTypeOf } from '../../src/catalogue/catalogue.js';
 import { createPayloadValidator } from '../../src/catalogue/payload.js';
-import { shortestPathTo } from '../../src/lifecycles/lifecycle-operations.js';
-import { lifecycles, possibleMoves, statusesOf, transitionsOf } from '../../src/lifecycles/lifecycles.js';
+import { lifecycles, possibleMoves, statusesOf, transitionsOf } from '../../src/resources/lifecycles.js';
 import {
   attributesOf,
   attributesSetBy,
   counterOf,
   payloadOf,
   type StoredResource,
-} from '../../src/lifecycles/resource.js';
+} from '../../src/resources/resource.js';
+import { shortestPathTo } from '../../src/resources/resource-operations.js';
 import { catalogue } from '../support/catalogue.js';
 import { actor, creationBody, moveBody, resources, transitions } from '../support/lifecycle.js';
 

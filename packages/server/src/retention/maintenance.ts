@@ -5,12 +5,13 @@ import { earliestAuditMs } from '../audit/audit.js';
 import { earliestReadableMs } from '../events/event.js';
 import { deleteEventKeys } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
-import { dropPartitions, makePartitionsAhead, type Partitioned } from '../postgres/partitions.js';
-import { readClockMs, withMaintenanceLock } from '../postgres/transaction.js';
+import { type Partitioned, partitioned } from '../postgres/partitions.js';
+import { readClockMs } from '../postgres/transaction.js';
 import { Repeating } from '../signals/repeating.js';
 import { levelFor } from '../signals/reported.js';
 import { dayMs } from '../values/duration.js';
 import { deleteOldBacklog, releaseHeld } from '../webhooks/waiting-store.js';
+import { dropPartitions, makePartitionsAhead, withMaintenanceLock } from './partition-store.js';
 
 const everyMs = 600_000;
 /** How many rows one statement deletes or releases, so that it ends within its time limit. */
@@ -65,11 +66,10 @@ export class Maintenance {
     await this.#repeat('old backlog', () =>
       deleteOldBacklog(this.#database, new Date(earliestMs), deletedAtOnce),
     );
-    await this.#try('old events', () => this.#drop('events', earliestMs, nowMs));
-    await this.#try('old deliveries', () => this.#drop('deliveries', earliestMs, nowMs));
-    await this.#try('old delivery counts', () => this.#drop('delivery_counts', earliestMs, nowMs));
-    await this.#try('old event counts', () => this.#drop('event_counts', earliestMs, nowMs));
-    await this.#try('old audit log entries', () => this.#drop('audit_log', earliestAuditMs(nowMs), nowMs));
+    for (const parent of partitioned) {
+      const keepFromMs = parent === 'audit_log' ? earliestAuditMs(nowMs) : earliestMs;
+      await this.#try(`old ${parent}`, () => this.#drop(parent, keepFromMs, nowMs));
+    }
     await this.#repeat('event keys', () => deleteEventKeys(this.#database, deletedAtOnce));
     await this.#repeat('request keys', () => deleteRequestKeys(this.#database, deletedAtOnce));
     await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { lifecycles, transitionsOf } from '../../src/lifecycles/lifecycles.js';
-import { createResource } from '../../src/lifecycles/resource-store.js';
 import { migrate } from '../../src/postgres/migrate.js';
+import { lifecycles, transitionsOf } from '../../src/resources/lifecycles.js';
+import { createResource } from '../../src/resources/resource-store.js';
 import { freshDatabase } from '../support/database.js';
 import { resources } from '../support/lifecycle.js';
 
