@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net';
 import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
-import { sendRequest } from '../../server/test/support/client.js';
-import { startReceiver } from '../../server/test/support/receiver.js';
+import { event, record, sendRequest } from '../../server/test/support/client.js';
+import { Held, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { shortId } from '../src/text/identifier.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, pressKey, refreshOften, unexpected, visit } from './support/browser.js';
 import { openDoor } from './support/door.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
@@ -39,6 +39,8 @@ describeInBrowser('the console in a browser', async (open) => {
     POSTHORN_PORTAL_NAME: 'Acme Cloud',
     POSTHORN_PORTAL_ACCENT: '#0a7d55',
     POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h',
+    // Longer than a test may take: a request that a receiver holds stays on its way.
+    POSTHORN_DELIVERY_TIMEOUT: '10m',
   });
   const door = await openDoor(service.publicUrl);
   const watched = () => open(door.url);
@@ -102,7 +104,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByText('Attempt 2').first().waitFor();
 
     receiver.onDelivery = 200;
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await page.getByText(/^Delivered after 2 attempts: the receiver responded with 200/).waitFor();
 
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('orders-eu').click();
@@ -614,6 +616,82 @@ describeInBrowser('the console in a browser', async (open) => {
       expect(await page.evaluate('window.hit'), path).toBeUndefined();
     }
     expect(faults).toEqual([]);
+  });
+
+  it('counts the events that a replay will send, without those that it skips, and shows a replay that was started', async () => {
+    const tenant = await newTenant(service, { scopes });
+    // Only the service records such an event. It is sent to nobody, so that there are no loops.
+    const payload = { webhook_id: 'WHK-other', event_type: 'webhook.disabled' };
+    await service.database.query({
+      text: `update posthorn.events set type = 'webhook.delivery_failed' where organization_id = $1 and id = $2`,
+      values: [tenant.organization, (await tenant.record({ payload })).id],
+    });
+    await tenant.record();
+    const held = new Held();
+    const { receiver, webhook } = await tenant.connect(held.reply);
+    await tenant.record();
+    await receiver.deliveries.nth(1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
+    await page.getByRole('link', { name: 'Replay…' }).click();
+    await page.getByText('1 event will be sent.').waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 1 event is queued.').waitFor();
+    await page.reload();
+    await page.getByText('Done: 1 event is queued.').waitFor();
+    await receiver.deliveries.nth(2);
+
+    // Now both wait for their first attempt.
+    await page.getByRole('link', { name: 'Another replay' }).click();
+    await page.getByText('0 events will be sent.').waitFor();
+    await page.getByRole('checkbox').uncheck();
+    await page.getByText('2 events will be sent.').waitFor();
+    held.release(200);
+
+    // Only a replay that runs is loaded again and again.
+    await page.evaluate(
+      'every = setInterval, waits = [], setInterval = (work, ms) => (waits.push(ms), every(work, ms))',
+    );
+    await visit(
+      page,
+      `/webhooks/${webhook.id}/replay?replay=RPL-01ARZ3NDEKTSV4RRFFQ69G5FAV`,
+      'Replay events',
+    );
+    await page.getByRole('alert').getByText('does not exist').waitFor();
+    expect(await page.evaluate('waits')).not.toContain(1_000);
+
+    // Beyond 100 events, the number comes from the statistics, which list only 20 of these 22 types.
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['invoice.*'] });
+    const many = event({ organization_id: tenant.organization, type: 'task.created' });
+    await record(service, ...Array<unknown>(101).fill(many));
+    await service.database.query({
+      text: `
+  insert into posthorn.event_counts
+  select $1, '', 1, date_trunc('minute', now() - interval '5 minutes'), type, events
+    from (values ('invoice.paid', 40), ('task.created', 60), ('invoice.voided', 5), ('run.started', 3)) v (type, events)
+   union all
+  select $1, '', 1, date_trunc('minute', now() - interval '5 minutes'), 'incident.' || n, 30
+    from generate_series(1, 18) n`,
+      values: [tenant.organization],
+    });
+    const replayTo = async (event_types: string[], query: string, sentence: string) => {
+      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types });
+      await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay${query}`));
+      await page.getByText(sentence, { exact: true }).waitFor();
+    };
+    const unknown = page.getByText('8 events have other types and may go to this webhook, too.');
+    await replayTo(['invoice.*'], '?only_failed=0', 'About 40 to 48 events will be sent.');
+    await unknown.waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('alertdialog').getByText('About 40 to 48 events will be sent.').waitFor();
+    await replayTo(['invoice.*'], '', 'Up to about 48 events will be sent.');
+    await unknown.waitFor();
+    await replayTo(['service_line.*'], '?only_failed=0', 'Up to about 8 events will be sent.');
+    // The statistics list the only type of this webhook, so nothing is missing.
+    await replayTo(['invoice.paid'], '', 'Up to about 40 events will be sent.');
+    expect(await unknown.count()).toBe(0);
+    expect(unexpected(faults, /status of 404/)).toEqual([]);
   });
 
   it('opens every view by keyboard', async () => {

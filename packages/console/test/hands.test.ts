@@ -1,14 +1,12 @@
 import { execFile } from 'node:child_process';
-import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { event, record } from '../../server/test/support/client.js';
 import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, pressKey, refreshOften, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 const run = promisify(execFile);
@@ -211,7 +209,7 @@ describeInBrowser('the console at work', async (open) => {
     expect(shown!.x + shown!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
     await page.setViewportSize({ width: 1280, height: 860 });
     await page.getByLabel('Select all deliveries shown').check();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
     await dialog.getByText('3 of them are waiting to retry').waitFor();
     await dialog.getByRole('button', { name: 'Redeliver' }).click();
@@ -230,7 +228,7 @@ describeInBrowser('the console at work', async (open) => {
     const boxes = page.locator('tbody input[type=checkbox]');
     await boxes.nth(0).check();
     await boxes.nth(1).check();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     const second = page.getByRole('alertdialog', { name: 'Redeliver 2 deliveries?' });
     await second.getByRole('button', { name: 'Redeliver' }).click();
     await second.getByRole('button', { name: '1 of 2…' }).waitFor();
@@ -246,7 +244,7 @@ describeInBrowser('the console at work', async (open) => {
     // What a filter hides stays selected, and is counted.
     await page.getByRole('button', { name: 'Given up' }).click();
     await page.getByText('2 deliveries selected, 2 not shown').waitFor();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await page.getByText('2 of the selected deliveries are not shown in the list.').waitFor();
     await page.keyboard.press('Escape');
     await page.goBack();
@@ -289,82 +287,6 @@ describeInBrowser('the console at work', async (open) => {
     await page.waitForURL((url) => url.searchParams.get('q') === 'orders');
     await page.getByRole('link', { name: 'orders-eu' }).waitFor();
     expect(faults).toEqual([]);
-  });
-
-  it('counts the events that a replay will send, without those that it skips, and shows a replay that was started', async () => {
-    const tenant = await newTenant(service, { scopes });
-    // Only the service records such an event. It is sent to nobody, so that there are no loops.
-    const payload = { webhook_id: 'WHK-other', event_type: 'webhook.disabled' };
-    await service.database.query({
-      text: `update posthorn.events set type = 'webhook.delivery_failed' where organization_id = $1 and id = $2`,
-      values: [tenant.organization, (await tenant.record({ payload })).id],
-    });
-    await tenant.record();
-    const held: ServerResponse[] = [];
-    const { receiver, webhook } = await tenant.connect((response) => void held.push(response));
-    await tenant.record();
-    await receiver.deliveries.nth(1);
-    const { page, faults } = await watched();
-    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
-    await page.getByRole('link', { name: 'Replay…' }).click();
-    await page.getByText('1 event will be sent.').waitFor();
-    await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 1 event is queued.').waitFor();
-    await page.reload();
-    await page.getByText('Done: 1 event is queued.').waitFor();
-    await receiver.deliveries.nth(2);
-
-    // Now both wait for their first attempt.
-    await page.getByRole('link', { name: 'Another replay' }).click();
-    await page.getByText('0 events will be sent.').waitFor();
-    await page.getByRole('checkbox').uncheck();
-    await page.getByText('2 events will be sent.').waitFor();
-    for (const response of held) response.end();
-
-    // Only a replay that runs is loaded again and again.
-    await page.evaluate(
-      'every = setInterval, waits = [], setInterval = (work, ms) => (waits.push(ms), every(work, ms))',
-    );
-    await visit(
-      page,
-      `/webhooks/${webhook.id}/replay?replay=RPL-01ARZ3NDEKTSV4RRFFQ69G5FAV`,
-      'Replay events',
-    );
-    await page.getByRole('alert').getByText('does not exist').waitFor();
-    expect(await page.evaluate('waits')).not.toContain(1_000);
-
-    // Beyond 100 events, the number comes from the statistics, which list only 20 of these 22 types.
-    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['invoice.*'] });
-    const many = event({ organization_id: tenant.organization, type: 'task.created' });
-    await record(service, ...Array<unknown>(101).fill(many));
-    await service.database.query({
-      text: `
-  insert into posthorn.event_counts
-  select $1, '', 1, date_trunc('minute', now() - interval '5 minutes'), type, events
-    from (values ('invoice.paid', 40), ('task.created', 60), ('invoice.voided', 5), ('run.started', 3)) v (type, events)
-   union all
-  select $1, '', 1, date_trunc('minute', now() - interval '5 minutes'), 'incident.' || n, 30
-    from generate_series(1, 18) n`,
-      values: [tenant.organization],
-    });
-    const replayTo = async (event_types: string[], query: string, sentence: string) => {
-      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types });
-      await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay${query}`));
-      await page.getByText(sentence, { exact: true }).waitFor();
-    };
-    const unknown = page.getByText('8 events have other types and may go to this webhook, too.');
-    await replayTo(['invoice.*'], '?only_failed=0', 'About 40 to 48 events will be sent.');
-    await unknown.waitFor();
-    await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByRole('alertdialog').getByText('About 40 to 48 events will be sent.').waitFor();
-    await replayTo(['invoice.*'], '', 'Up to about 48 events will be sent.');
-    await unknown.waitFor();
-    await replayTo(['service_line.*'], '?only_failed=0', 'Up to about 8 events will be sent.');
-    // The statistics list the only type of this webhook, so nothing is missing.
-    await replayTo(['invoice.paid'], '', 'Up to about 40 events will be sent.');
-    expect(await unknown.count()).toBe(0);
-    expect(unexpected(faults, /status of 404/)).toEqual([]);
   });
 
   it('loads again automatically after a rate limit, but not too early', async () => {

@@ -7,7 +7,7 @@ import { startReceiver } from '../../server/test/support/receiver.js';
 import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, pressKey, refreshOften, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
@@ -654,26 +654,26 @@ describeInBrowser('the views of the console', async (open) => {
     const select = page.getByLabel('Select all deliveries shown');
     const inDialog = page.getByRole('alertdialog');
     await select.check();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await inDialog.getByRole('button', { name: 'Redeliver' }).click();
     await inDialog.getByText('1 delivery may be on the way.').waitFor();
     await inDialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('cell', { name: '2', exact: true }).waitFor();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await inDialog.getByRole('button', { name: 'Redeliver' }).click();
     await page.getByText('1 delivery is on the way.').waitFor();
     await attempted(3);
     await visit(page, path, 'invoice.paid');
     await page.getByRole('button', { name: /^Attempt 3/ }).waitFor();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await attempted(4);
     await page.getByRole('button', { name: /^Attempt 4/ }).waitFor();
     expect(receiver.deliveries.count).toBe(4);
     // The page shows that the attempt was made. The next request is another one.
     expect(await page.getByText('The action may have taken effect.').count()).toBe(0);
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await page.getByRole('alert').waitFor();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     await page.getByText('An extra attempt is being made now.').waitFor();
     await attempted(5);
     expect(unexpected(faults, /net::ERR_|status of 500/)).toEqual([]);
@@ -718,7 +718,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('link', { name: 'waiting for verification' }).waitFor();
     await visit(page, '/deliveries', 'Deliveries');
     await page.getByLabel('Select all deliveries shown').check();
-    await page.keyboard.press('r');
+    await pressKey(page, 'r');
     const dialog = page.getByRole('alertdialog', { name: 'Nothing to redeliver' });
     await dialog.getByText('The selected delivery is waiting until its webhook is verified.').waitFor();
     expect(await dialog.getByRole('button').allInnerTexts()).toEqual(['Close']);

@@ -73,6 +73,12 @@ export async function visit(page: Page, path: string, heading: string): Promise<
   await page.locator('main').getByRole('heading', { name: heading, exact: true }).first().waitFor();
 }
 
+/** Presses a key once there is a button for it. A key that no button takes yet does nothing. */
+export async function pressKey(page: Page, key: string): Promise<void> {
+  await page.locator(`[data-key="${key}"]:enabled`).waitFor();
+  await page.keyboard.press(key);
+}
+
 /** Makes live views refresh 20 times as often, until the page is loaded again. Call it before they are live. */
 export async function refreshOften(page: Page): Promise<void> {
   await page.evaluate('const every = setInterval; setInterval = (work, ms) => every(work, ms / 20)');
