@@ -70,12 +70,13 @@ function settingsTable(): string {
 }
 
 function problemTable(): string {
-  const rows = Object.entries(problems).map(([code, { status, title }]) => [
-    `[\`${code}\`](#${code})`,
-    String(status),
-    `${title}.`,
-  ]);
-  return table(['Code', 'Status', 'Title'], rows);
+  const codes = new Map<number, string[]>();
+  for (const [code, { status }] of Object.entries(problems))
+    codes.set(status, [...(codes.get(status) ?? []), `[\`${code}\`](#${code})`]);
+  const rows = [...codes]
+    .sort(([a], [b]) => a - b)
+    .map(([status, links]) => [String(status), links.join(', ')]);
+  return table(['Status', 'Codes'], rows);
 }
 
 /** Every command with what it does and its options. `posthorn help` explains the options. */

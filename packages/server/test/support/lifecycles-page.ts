@@ -12,37 +12,32 @@ import { typeText } from './schema-words.js';
 
 const resources: [name: string, lifecycle: Lifecycle][] = Object.entries(lifecycles);
 
-/** Every lifecycle of the table of moves: its moves, its attributes. */
+/** Every lifecycle of the table of moves: its statuses, its moves and its attributes. */
 export function lifecyclesPage(): string {
   return [
-    table(['Resource', 'Subject', 'IDs', 'Statuses'], resources.map(indexRow)),
-    ...resources.map(section),
+    table(['Resource', 'Subject', 'IDs', 'Statuses', 'Attributes'], resources.map(indexRow)),
+    table(
+      ['Resource', 'Move', 'From', 'To', 'Event', 'Fields besides `actor`'],
+      resources.flatMap(([name, lifecycle]) =>
+        [creationRow(lifecycle), ...moveRows(lifecycle)].map((row) => [name, ...row]),
+      ),
+    ),
   ].join('\n\n');
 }
 
 function indexRow([name, lifecycle]: [string, Lifecycle]): string[] {
   const statuses = new Set(transitionsOf(lifecycle).map(({ to }) => `\`${to}\``));
   return [
-    `[${name}](#${name})`,
+    name,
     `\`${lifecycle.kind}\``,
     `\`${lifecycle.prefix}-*\``,
     [...statuses].join(', '),
+    attributesOf(lifecycle),
   ];
 }
 
-function section([name, lifecycle]: [string, Lifecycle]): string {
-  return [
-    `### ${name}`,
-    table(
-      ['Move', 'From', 'To', 'Event', 'Fields besides `actor`'],
-      [creationRow(lifecycle), ...moveRows(lifecycle)],
-    ),
-    table(['Attribute', 'Type on creation', 'Default'], attributeRows(lifecycle)),
-  ].join('\n\n');
-}
-
 function creationRow({ creation: { to, event } }: Lifecycle): string[] {
-  return ['create', '', `\`${to}\``, eventLink(event), '`organization_id`, `workspace_id?`, the attributes'];
+  return ['create', '', `\`${to}\``, eventName(event), '`organization_id`, `workspace_id?`, the attributes'];
 }
 
 function moveRows(lifecycle: Lifecycle): string[][] {
@@ -54,12 +49,12 @@ function moveRows(lifecycle: Lifecycle): string[][] {
         ? 'unchanged'
         : [...new Set(steps.map((step) => `\`${step[1]}\``))].join(', ');
     const from = steps.map((step) => `\`${step[0]}\``).join(', ');
-    return [`\`${name}\``, from, to, eventLink(move.event), fieldsOf(lifecycle, move)];
+    return [`\`${name}\``, from, to, eventName(move.event), fieldsOf(lifecycle, move)];
   });
 }
 
-function eventLink(type: string | undefined): string {
-  return type ? `[\`${type}\`](event-types.md#${type.split('.', 1)[0]})` : 'none';
+function eventName(type: string | undefined): string {
+  return type ? `\`${type}\`` : 'none';
 }
 
 function fieldsOf(lifecycle: Lifecycle, move: Move): string {
@@ -74,12 +69,14 @@ function fieldsOf(lifecycle: Lifecycle, move: Move): string {
     .join(', ');
 }
 
-function attributeRows(lifecycle: Lifecycle): string[][] {
+function attributesOf(lifecycle: Lifecycle): string {
   const { properties } = creationSchema(lifecycle);
-  return Object.entries(lifecycle.attributes).map(([name, attribute]) => {
-    const given = properties[name] as Schema | undefined;
-    return [`\`${name}\``, given ? typeText(given) : 'not accepted', leftOut(attribute)];
-  });
+  return Object.entries(lifecycle.attributes)
+    .map(([name, attribute]) => {
+      const given = properties[name] as Schema | undefined;
+      return `\`${name}\` ${given ? typeText(given) : 'not accepted'} (${leftOut(attribute)})`;
+    })
+    .join(', ');
 }
 
 function leftOut({ required, counts, fallback }: Attribute): string {
