@@ -3,18 +3,14 @@ import type { Logger } from 'pino';
 import { TokenDirectory } from './access/auth.js';
 import { GuessLimit } from './access/rate-limits.js';
 import type { LiveCatalogue } from './catalogue/live-catalogue.js';
-import { createPayloadValidator } from './catalogue/payload.js';
-import { consoleLinks, publicUrlOf } from './console/console.js';
 import type { DeliveryParts } from './delivering.js';
-import { createEventChecker } from './events/new-event.js';
 import { Recorder } from './events/recorder.js';
 import type { RecordedBatch } from './events/recording-store.js';
-import type { Metrics } from './operations/metrics.js';
 import { createMonitoringListener } from './operations/monitoring.js';
 import type { Tracing } from './operations/tracing.js';
 import { createPlatformApi } from './platform-api.js';
 import { createPublicApi, type PublicApiParts } from './public-api.js';
-import { type Config, ConfigError, version } from './settings/config.js';
+import { type Config, ConfigError } from './settings/config.js';
 import { platformToken } from './settings/keys.js';
 import { Repeating } from './signals/repeating.js';
 import { listen } from './web/listener.js';
@@ -66,14 +62,6 @@ export class Listeners {
   }
 
   async #openPublic(): Promise<string> {
-    const { host, port } = this.#parts.config;
-    const tokens = this.#openTokens();
-    const app = await createPublicApi({ ...this.#parts, tokens, guesses: this.#guesses });
-    this.#apps.push(app);
-    return listen(app, 'public API', host, port);
-  }
-
-  #openTokens(): TokenDirectory {
     const { config, database, logger, now } = this.#parts;
     const tokens = new TokenDirectory(database, now, config.cell);
     const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
@@ -81,34 +69,29 @@ export class Listeners {
       await flushing.stop();
       await tokens.flush().catch(() => undefined);
     };
-    return tokens;
+    const app = await createPublicApi({ ...this.#parts, tokens, guesses: this.#guesses });
+    this.#apps.push(app);
+    return listen(app, 'public API', config.host, config.port);
   }
 
   async #openPlatform(token: string, publicUrl: string | undefined): Promise<string> {
-    const { config, catalogue, database, delivery, logger, metrics, now, tracer } = this.#parts;
-    const { platformHost, platformPort, trustedProxies } = config;
+    const { config, database, delivery, metrics } = this.#parts;
     const { room } = delivery.control;
-    const onRecorded = handOver(delivery, metrics);
+    // Hands the deliveries of a recording straight to the engine.
+    const onRecorded = (batch: RecordedBatch) => {
+      delivery.control.accept(batch);
+      metrics.eventsRecorded.inc(batch.events.length);
+    };
     const app = await createPlatformApi({
-      logger,
-      metrics,
-      version,
+      ...this.#parts,
       guesses: this.#guesses,
-      trustedProxies,
-      tracer,
       recorder: new Recorder(database, room, onRecorded),
-      catalogue,
-      refreshCatalogue: () => catalogue.refresh(),
-      lifecycles: { database, room, onRecorded },
-      publicUrl: publicUrlOf(config, publicUrl),
-      portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
+      resources: { database, room, onRecorded },
+      publicUrl,
       token,
-      check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
-      isReady: this.#parts.isReady,
-      hasStarted: this.#parts.hasStarted,
     });
     this.#apps.push(app);
-    return listen(app, 'platform listener', platformHost, platformPort);
+    return listen(app, 'platform listener', config.platformHost, config.platformPort);
   }
 
   /**
@@ -116,19 +99,14 @@ export class Listeners {
    * settings, and a node can work without being monitored.
    */
   async #openMonitoring(): Promise<string | undefined> {
-    const { config, isReady, logger, metrics } = this.#parts;
-    const { platformHost, platformPort, trustedProxies } = config;
-    const app = await createMonitoringListener({
-      logger,
-      metrics,
-      guesses: this.#guesses,
-      trustedProxies,
-      isReady,
-      token: await monitoringToken(config),
-    });
+    const { config, logger } = this.#parts;
+    const app = await createMonitoringListener(
+      { ...this.#parts, guesses: this.#guesses },
+      await monitoringToken(config),
+    );
     this.#apps.push(app);
     try {
-      return await listen(app, 'monitoring', platformHost, platformPort);
+      return await listen(app, 'monitoring', config.platformHost, config.platformPort);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       logger.warn(`this node serves no health checks and no metrics: ${error.message}`);
@@ -146,14 +124,6 @@ export class Listeners {
     await this.#closeTokens();
     await Promise.all(this.#apps.map((app) => app.close()));
   }
-}
-
-/** Hands the deliveries of a recording straight to the engine, and counts its events. */
-function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
-  return (batch) => {
-    delivery.control.accept(batch);
-    metrics.eventsRecorded.inc(batch.events.length);
-  };
 }
 
 /**

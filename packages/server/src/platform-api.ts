@@ -1,75 +1,70 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { requirePlatformToken } from './access/auth.js';
-import type { GuessLimit } from './access/rate-limits.js';
-import { type TokenContext, tokenRoutes } from './access/token-routes.js';
+import { tokenRoutes } from './access/token-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { catalogueRoutes } from './catalogue/catalogue-routes.js';
-import type { EventChecker } from './events/new-event.js';
+import { createPayloadValidator } from './catalogue/payload.js';
+import { consoleLinks, publicUrlOf } from './console/console.js';
+import { createEventChecker } from './events/new-event.js';
 import type { Recorder } from './events/recorder.js';
 import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
-import type { Metrics } from './operations/metrics.js';
 import { metricsRoute } from './operations/monitoring.js';
+import type { PublicApiParts } from './public-api.js';
 import { platformGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';
 import type { MoverOptions } from './resources/moves.js';
 import { lifecycleTags, recordedPayloads } from './resources/resource-operations.js';
 import { lifecycleRoutes } from './resources/resource-routes.js';
-import type { Cidr } from './values/address.js';
+import { version } from './settings/config.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
 import { addRoutes } from './web/route.js';
 
-export interface PlatformApiOptions {
-  logger: FastifyBaseLogger;
-  version: string;
+/** What the platform listener is made of. */
+export interface PlatformApiParts
+  extends Pick<
+    PublicApiParts,
+    'config' | 'database' | 'guesses' | 'hasStarted' | 'isReady' | 'logger' | 'metrics' | 'now'
+  > {
   token: string;
-  guesses: GuessLimit;
-  trustedProxies: readonly Cidr[];
   recorder: Recorder;
-  check: EventChecker;
+  resources: MoverOptions;
   tracer: RecordTracer | undefined;
-  catalogue: Catalogue;
-  /** Reads the catalogue again, after a change. */
-  refreshCatalogue: () => Promise<void>;
-  lifecycles: MoverOptions;
-  portal: TokenContext;
-  /** The address of the public API. */
-  publicUrl: string;
-  metrics: Metrics;
-  isReady: () => Promise<boolean>;
-  hasStarted: () => boolean;
+  catalogue: Catalogue & { refresh: () => Promise<void> };
+  /** The address of the public listener. Undefined if this node has none. */
+  publicUrl: string | undefined;
 }
 
 const bodyLimit = 8 * 1024 * 1024;
 
 /** Creates the platform listener, which must not be exposed to integrators. */
-export async function createPlatformApi(options: PlatformApiOptions): Promise<FastifyInstance> {
+export async function createPlatformApi(parts: PlatformApiParts): Promise<FastifyInstance> {
+  const { catalogue, config, database, metrics, now, publicUrl } = parts;
   const app = await createListener({
     name: 'platform',
-    logger: options.logger,
+    logger: parts.logger,
     bodyLimit,
-    trustedProxies: options.trustedProxies,
-    hasStarted: options.hasStarted,
-    onFinished: options.metrics.observeRequests('platform'),
+    trustedProxies: config.trustedProxies,
+    hasStarted: parts.hasStarted,
+    onFinished: metrics.observeRequests('platform'),
     elsewhere: (_method, path) =>
       path.startsWith('/v1/')
-        ? `This is the platform listener. The public API is at ${options.publicUrl}.`
+        ? `This is the platform listener. The public API is at ${publicUrlOf(config, publicUrl)}.`
         : undefined,
   });
-  requirePlatformToken(app, options.token, options.guesses);
-  const { catalogue } = options;
-  const recording = recordingRoute(options);
+  requirePlatformToken(app, parts.token, parts.guesses);
+  const recording = recordingRoute({
+    recorder: parts.recorder,
+    check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
+    tracer: parts.tracer,
+  });
   const routes = [
-    ...healthRoutes(options.isReady),
-    ...catalogueRoutes({
-      database: options.lifecycles.database,
-      recorded: recordedPayloads,
-      onChange: options.refreshCatalogue,
-    }),
-    ...lifecycleRoutes(options.lifecycles, catalogue),
-    ...tokenRoutes(options.portal),
-    metricsRoute(options.metrics),
+    ...healthRoutes(parts.isReady),
+    ...catalogueRoutes({ database, recorded: recordedPayloads, onChange: () => catalogue.refresh() }),
+    ...lifecycleRoutes(parts.resources, catalogue),
+    ...tokenRoutes({ database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) }),
+    metricsRoute(metrics),
   ];
   addRoutes(app, routes);
   // This route has its own Fastify scope, because only this route accepts NDJSON.
@@ -80,7 +75,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
   const title = 'Posthorn platform API';
   const about = ({ builtin }: Catalogue): DocumentInfo => ({
     title,
-    version: options.version,
+    version,
     description:
       'Record events, and manage resources whose status changes are recorded as events. This API is for ' +
       'your own systems: keep it inside your network. Integrators use the public API.',

@@ -1,5 +1,4 @@
 import type { Database, Queryable } from '../postgres/database.js';
-import { addUpHours } from '../stats/delivery-count-store.js';
 import { readCountedUntil, recountEvents } from '../stats/event-count-store.js';
 import * as secrets from '../webhooks/secret-store.js';
 import * as copies from './copy-store.js';
@@ -41,7 +40,6 @@ export async function copyOrganization(options: CopyOptions, from: Side, to: Sid
       await compare(snapshot, client, organizationId, chain.length);
       await copies.keepChainStart(client, organizationId, chain);
       await recountEvents(client, organizationId, await readCountedUntil(snapshot));
-      await addUpHours(client, organizationId);
     });
     await secrets.endGraces(client, organizationId);
     if (reencrypt)

@@ -59,46 +59,6 @@ export async function writeDeliveryCounts(
   });
 }
 
-/**
- * Adds up the minutes of an organization's latest two hours. A process adds a minute to its hour only when the minute
- * ends, which is too late for an organization that has been copied to another cell. An hour and its minutes have the same
- * `part`, so the result is the row that the process writes.
- */
-export async function addUpHours(client: Queryable, organizationId: string): Promise<void> {
-  await client.query({
-    text: `
-  with minutes as materialized (
-    select scope, date_trunc('hour', at, 'UTC') as hour, part, delivered, failed_attempts, given_up, latencies
-      from posthorn.delivery_counts
-     where organization_id = $1 and step = 1
-       and at >= date_trunc('hour', clock_timestamp() - interval '1 hour', 'UTC')
-  ), sums as (
-    select scope, hour, part, sum(delivered) as delivered, sum(failed_attempts) as failed_attempts,
-           sum(given_up) as given_up
-      from minutes
-     group by 1, 2, 3
-  ), histograms as (
-    select scope, hour, part, array_agg(durations order by bucket) as latencies
-      from (select m.scope, m.hour, m.part, b.bucket, sum(b.durations)::int as durations
-              from minutes m
-             cross join unnest(m.latencies) with ordinality as b (durations, bucket)
-             group by 1, 2, 3, 4) buckets
-     group by 1, 2, 3
-  )
-  insert into posthorn.delivery_counts as c
-         (organization_id, scope, step, at, part, delivered, failed_attempts, given_up, latencies)
-  select $1, scope, 60, hour, part, s.delivered, s.failed_attempts, s.given_up, coalesce(h.latencies, '{}')
-    from sums s
-    left join histograms h using (scope, hour, part)
-  on conflict (organization_id, scope, step, at, part) do update
-     set delivered = excluded.delivered, failed_attempts = excluded.failed_attempts,
-         given_up = excluded.given_up, latencies = excluded.latencies
-   where excluded.delivered + excluded.failed_attempts + excluded.given_up
-       > c.delivered + c.failed_attempts + c.given_up`,
-    values: [organizationId],
-  });
-}
-
 export interface CountsQuery {
   organization_id: string;
   scope: string;
@@ -107,39 +67,19 @@ export interface CountsQuery {
   toMs: number;
 }
 
-/** Nodes update the row of an hour at the end of each minute, so it is complete shortly after the hour ends. */
-const hourCompleteAfter = "interval '1 minute'";
-
-/**
- * Reads counts with their times, one row for each process that counted. An hour that may not be complete yet is read
- * minute by minute.
- */
+/** Reads counts with their times, one row for each process that counted. */
 export async function readDeliveryCounts(
   database: Queryable,
-  query: CountsQuery,
+  { organization_id, scope, fromMs, toMs }: CountsQuery,
   step: Step,
 ): Promise<readonly (DeliveryCounts & { atMs: number })[]> {
-  const inScope = 'organization_id = $1 and scope = $2 and at >= $3 and at < $4';
-  const figures = 'delivered, failed_attempts, given_up, latencies::text as latencies';
-  const text =
-    step === 1
-      ? `
-  select at, ${figures} from posthorn.delivery_counts where ${inScope} and step = 1`
-      : `
-  with current as materialized (
-    select date_trunc('hour', clock_timestamp() - ${hourCompleteAfter}, 'UTC') as hour
-  )
-  select at, ${figures}
-    from posthorn.delivery_counts
-   where ${inScope} and step = 60 and at < (select hour from current)
-   union all
-  select date_trunc('hour', at, 'UTC'), ${figures}
-    from posthorn.delivery_counts
-   where ${inScope} and step = 1 and at >= (select hour from current)`;
   const { rows } = await database.query<Omit<DeliveryCounts, 'latencies'> & { at: Date; latencies: string }>({
-    name: `delivery counts ${step}`,
-    text,
-    values: [query.organization_id, query.scope, new Date(query.fromMs), new Date(query.toMs)],
+    name: 'delivery counts',
+    text: `
+  select at, delivered, failed_attempts, given_up, latencies::text as latencies
+    from posthorn.delivery_counts
+   where organization_id = $1 and scope = $2 and step = $3 and at >= $4 and at < $5`,
+    values: [organization_id, scope, step, new Date(fromMs), new Date(toMs)],
   });
   return rows.map(({ at, latencies, ...counts }) => ({
     ...counts,

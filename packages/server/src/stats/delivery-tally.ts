@@ -28,25 +28,19 @@ const rowsAtOnce = 5_000;
 class Span {
   readonly step: Step;
   readonly atMs: number;
-  /**
-   * Distinguishes the rows of this span from those of other processes, and of other spans for the same time. An hour
-   * and its minutes have the same part, so that `addUpHours` can compute the hour from its minutes.
-   */
-  readonly part: number;
+  /** Distinguishes the rows of this span from those of other processes, and of other spans for the same time. */
+  readonly part = randomInt(1, 2 ** 31 - 1);
   readonly #webhooks = new Map<string, Tallied>();
 
-  constructor(step: Step, nowMs: number, part: number) {
+  constructor(step: Step, nowMs: number) {
     this.step = step;
-    this.part = part;
     this.atMs = nowMs - (nowMs % (step * minuteMs));
   }
 
-  get size(): number {
-    return this.#webhooks.size;
-  }
-
-  includes(nowMs: number): boolean {
-    return nowMs >= this.atMs && nowMs < this.atMs + this.step * minuteMs;
+  /** Returns whether the span includes this time, and has counts of at most `webhooksMax` webhooks. */
+  goesOn(nowMs: number, webhooksMax: number): boolean {
+    const isNow = nowMs >= this.atMs && nowMs < this.atMs + this.step * minuteMs;
+    return isNow && this.#webhooks.size <= webhooksMax;
   }
 
   /** Returns the counts of a webhook, for the caller to update. */
@@ -58,10 +52,6 @@ class Span {
     }
     tallied.isWritten = false;
     return tallied.counts;
-  }
-
-  add(other: Span): void {
-    for (const { webhook, counts } of other.#webhooks.values()) addCounts(this.of(webhook), counts);
   }
 
   /**
@@ -101,10 +91,6 @@ class Span {
   }
 }
 
-function newHour(nowMs: number): Span {
-  return new Span(60, nowMs, randomInt(1, 2 ** 31 - 1));
-}
-
 export interface TallyOptions {
   database: Database;
   logger: Logger;
@@ -115,65 +101,53 @@ export interface TallyOptions {
 }
 
 /**
- * Counts the results of attempts in memory, and writes the counts every few seconds, so that settling a delivery causes
- * no additional writes. The row of a minute is written whenever it has changed. The row of an hour is written only when
- * a minute ends, because readers add up the minutes of the current hour.
+ * Counts the results of attempts in memory, by the minute and by the hour, and writes the counts every few seconds, so
+ * that settling a delivery causes no additional writes.
  */
 export class DeliveryTally {
   readonly #options: TallyOptions;
   readonly #writing: Repeating;
-  #minute: Span;
-  #hour: Span;
-  /** Minutes that have ended and hours that have grown since they were written. */
-  readonly #due = new Set<Span>();
+  #current: readonly Span[];
+  /** Spans that have ended since they were written. */
+  readonly #ended = new Set<Span>();
 
   constructor(options: TallyOptions) {
     this.#options = options;
     const nowMs = options.now();
-    this.#hour = newHour(nowMs);
-    this.#minute = new Span(1, nowMs, this.#hour.part);
+    this.#current = [new Span(1, nowMs), new Span(60, nowMs)];
     this.#writing = new Repeating(options.everyMs, () => this.#write(), options.logger);
   }
 
   /** Counts an attempt that has just ended. */
   note(webhook: TalliedWebhook, outcome: Outcome, verdict: Verdict): void {
-    const nowMs = this.#options.now();
-    if (!this.#minute.includes(nowMs)) this.#endMinute(nowMs);
-    countAttempt(this.#minute.of(webhook), outcome, verdict);
+    this.#turn(Number.POSITIVE_INFINITY);
+    for (const span of this.#current) countAttempt(span.of(webhook), outcome, verdict);
   }
 
-  /** Adds the current minute to its hour, and starts a new one. */
-  #endMinute(nowMs: number): void {
-    const { webhooksMax } = this.#options;
-    if (this.#minute.size > 0) {
-      this.#hour.add(this.#minute);
-      this.#due.add(this.#minute).add(this.#hour);
-    }
-    // This minute may go on in new rows, or come again because the clock was set back. Such rows need another part, and
-    // therefore a new hour.
-    const isRepeated = nowMs < this.#minute.atMs + minuteMs;
-    if (!this.#hour.includes(nowMs) || this.#hour.size > webhooksMax || isRepeated)
-      this.#hour = newHour(nowMs);
-    this.#minute = new Span(1, nowMs, this.#hour.part);
+  /** Replaces the spans that have ended, and those with counts of more webhooks than this. */
+  #turn(webhooksMax = this.#options.webhooksMax): void {
+    const nowMs = this.#options.now();
+    this.#current = this.#current.map((span) => {
+      if (span.goesOn(nowMs, webhooksMax)) return span;
+      this.#ended.add(span);
+      return new Span(span.step, nowMs);
+    });
   }
 
   async #write(): Promise<void> {
-    const nowMs = this.#options.now();
-    if (!this.#minute.includes(nowMs) || this.#minute.size > this.#options.webhooksMax)
-      this.#endMinute(nowMs);
-    for (const span of [...this.#due, this.#minute]) await this.#writeSpan(span);
+    this.#turn();
+    for (const span of [...this.#ended, ...this.#current]) await this.#writeSpan(span);
   }
 
   /** Writes a span, a limited number of rows at a time. A row has complete counts, so it can be written again. */
   async #writeSpan(span: Span): Promise<void> {
-    this.#due.delete(span);
     try {
       const rows = span.take();
       for (let n = 0; n < rows.length; n += rowsAtOnce)
         await writeDeliveryCounts(this.#options.database, rows.slice(n, n + rowsAtOnce));
+      this.#ended.delete(span);
     } catch (error) {
       span.markUnwritten();
-      if (span !== this.#minute) this.#due.add(span);
       throw error;
     }
   }
@@ -181,7 +155,6 @@ export class DeliveryTally {
   /** Writes the remaining counts. */
   async stop(): Promise<void> {
     await this.#writing.stop();
-    this.#endMinute(this.#options.now());
     await this.#write().catch(() => undefined);
   }
 }

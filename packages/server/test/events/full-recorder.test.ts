@@ -5,13 +5,12 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GuessLimit } from '../../src/access/rate-limits.js';
-import { createPayloadValidator } from '../../src/catalogue/payload.js';
-import { createEventChecker } from '../../src/events/new-event.js';
 import { Recorder } from '../../src/events/recorder.js';
 import { noRoom } from '../../src/events/recording-store.js';
 import { Metrics } from '../../src/operations/metrics.js';
 import { createPlatformApi } from '../../src/platform-api.js';
 import type { Database } from '../../src/postgres/database.js';
+import { readConfig } from '../../src/settings/config.js';
 import { catalogue } from '../support/catalogue.js';
 import { batch, event, sendRequest } from '../support/client.js';
 import { eventually } from '../support/tenant.js';
@@ -26,14 +25,10 @@ beforeAll(async () => {
   const parts = { database, room: () => noRoom, onRecorded: () => undefined };
   recorder = new Recorder(database, parts.room, parts.onRecorded);
   app = await createPlatformApi({
-    ...{ guesses: new GuessLimit(false, Date.now), trustedProxies: [], tracer: undefined },
-    ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },
-    catalogue,
-    refreshCatalogue: async () => undefined,
-    check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
-    lifecycles: parts,
-    portal: { database, cell: undefined, now: Date.now, consoleLink: () => '' },
-    publicUrl: '',
+    ...{ config: readConfig({}), database, now: Date.now, guesses: new GuessLimit(false, Date.now) },
+    ...{ token, recorder, resources: parts, tracer: undefined, publicUrl: undefined },
+    ...{ logger: pino({ level: 'silent' }), metrics: new Metrics() },
+    catalogue: { ...catalogue, refresh: async () => undefined },
     isReady: async () => true,
     hasStarted: () => true,
   });
