@@ -168,7 +168,7 @@ export const settings = {
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Read requests per minute per token, counted per node, not per process. `0` turns the limit off.',
+      'Read requests per minute per token, counted by each process. `0` turns the limit off.',
     parse: values.wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
@@ -176,7 +176,7 @@ export const settings = {
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Write requests per minute per token, counted per node, not per process. `0` turns the limit off.',
+      'Write requests per minute per token, counted by each process. `0` turns the limit off.',
     parse: values.wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
