@@ -167,16 +167,14 @@ export const settings = {
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
-    description:
-      'Read requests per minute per token, counted by each process. `0` turns the limit off.',
+    description: 'Read requests per minute per token, counted by each process. `0` turns the limit off.',
     parse: values.wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
-    description:
-      'Write requests per minute per token, counted by each process. `0` turns the limit off.',
+    description: 'Write requests per minute per token, counted by each process. `0` turns the limit off.',
     parse: values.wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
