@@ -5,7 +5,7 @@ import { type ChangedResource, Platform, Posthorn } from '@posthorn/client';
 import { Company, type Step } from './company.js';
 import type { ConsoleAddress, Situation } from './dashboard.js';
 import { EventTail } from './event-tail.js';
-import { type DeliveryCounts, Figures } from './figures.js';
+import { Figures } from './figures.js';
 import { Pacer, perSecondMax, perSecondMin } from './pace.js';
 import { seededRandom } from './random.js';
 import { behaviors, forge, Receiver } from './receivers.js';
@@ -182,31 +182,29 @@ class Demo {
   }
 
   /**
-   * Waits for deliveries in progress, disables the webhooks, which ends deliveries that are waiting for a retry, and
-   * reads the results. Returns how many deliveries were ended this way, by receiver.
+   * Waits for deliveries in progress, pauses the webhooks, so that what still waits can be counted, and disables them,
+   * which ends what waits. Returns how many deliveries were ended this way, by receiver.
    */
   async #settle(
     platform: Platform,
     webhooks: Webhooks,
     tail: EventTail,
   ): Promise<ReadonlyMap<string, number>> {
-    await until(settleMsMax, async () => (await deliveriesInMemory(platform)) === 0);
-    await webhooks.look().catch((error: Error) => this.#figures.troubled(error.message));
-    const countOf = ({ delivered, pending, failed }: DeliveryCounts) => delivered + pending + failed;
-    const before = new Map(this.#figures.receivers.map((receiver) => [receiver.name, countOf(receiver)]));
+    const rest = () => until(settleMsMax, async () => (await deliveriesInMemory(platform)) === 0);
+    await rest();
+    const troubled = (error: Error) => this.#figures.troubled(error.message);
+    await webhooks.changeAll('paused').catch(troubled);
+    await rest();
+    await webhooks.look().catch(troubled);
+    const waiting = new Map(this.#figures.receivers.map(({ name, pending }) => [name, pending]));
     // An attempt that was in progress may leave its delivery waiting. Disabling again ends it.
     await until(settleMsMax, async () => {
-      await webhooks.disable();
+      await webhooks.changeAll('disabled');
       await webhooks.look();
       return this.#figures.total.pending === 0;
     });
     await until(catchUpMsMax, () => tail.isUpToDate());
-    return new Map(
-      this.#figures.receivers.map((receiver) => [
-        receiver.name,
-        Math.max(0, (before.get(receiver.name) ?? 0) - countOf(receiver)),
-      ]),
-    );
+    return waiting;
   }
 
   #situation(): Situation {

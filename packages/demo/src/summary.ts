@@ -5,7 +5,7 @@ interface Ending {
   endedMs: number;
   wantedPerSecond: number;
   webhookIdOf: (receiver: string) => string | undefined;
-  /** By receiver, how many deliveries were waiting when the webhooks were disabled. */
+  /** By receiver, how many deliveries were waiting when the webhooks were paused at the end. */
   givenUp: ReadonlyMap<string, number>;
 }
 
@@ -40,7 +40,7 @@ export function summarize(figures: Figures, { endedMs, wantedPerSecond, webhookI
       delivered,
       /** Given up after the last attempt or at the end of the demo. */
       failed: failed + (givenUp.get(name) ?? 0),
-      /** How many of `failed` were waiting for a retry at the end. */
+      /** How many of `failed` were still waiting for an attempt at the end. */
       given_up: givenUp.get(name) ?? 0,
       /** Not settled when the demo ended. They continue at the next start. */
       unsettled: pending,

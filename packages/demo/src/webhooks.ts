@@ -73,13 +73,15 @@ export class Webhooks {
     await this.#watched;
   }
 
-  /** Disables the webhooks. They stay visible, but send nothing to ports that another program may get. */
-  async disable(): Promise<void> {
-    for (const id of this.ids.values()) await this.#posthorn.webhooks.change(id, { status: 'disabled' });
+  /**
+   * Pauses or disables the webhooks. Disabled ones stay visible, but send nothing to ports that another program may get.
+   */
+  async changeAll(status: 'paused' | 'disabled'): Promise<void> {
+    await Promise.all([...this.ids.values()].map((id) => this.#posthorn.webhooks.change(id, { status })));
   }
 }
 
-/** Returns how many deliveries are being sent or are queued in memory. */
+/** Returns how many deliveries are queued in memory, being sent or not written yet. */
 export async function deliveriesInMemory(platform: Platform): Promise<number> {
   const metrics = await platform.metrics();
   const values = metrics.matchAll(/^posthorn_deliveries_in_memory\{.*\} (\d+)$/gm);

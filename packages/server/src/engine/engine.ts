@@ -103,8 +103,9 @@ export class DeliveryEngine {
     this.#claimer.wake();
   }
 
-  get load(): { queued: number; inFlight: number } {
-    return { queued: this.#lanes.queued, inFlight: this.#lanes.inFlight };
+  get load(): { queued: number; in_flight: number; settling: number } {
+    const { queued, inFlight } = this.#lanes;
+    return { queued, in_flight: inFlight, settling: this.#settler.outcomes };
   }
 
   /** Returns the number of requests in flight for each webhook condition. */

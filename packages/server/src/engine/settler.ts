@@ -70,6 +70,10 @@ export class Settler {
     this.#options = options;
   }
 
+  get outcomes(): number {
+    return this.#outcomes;
+  }
+
   /**
    * Returns whether so many outcomes are unwritten that sending must pause: after a crash, their attempts are repeated.
    * Surplus deliveries have no outcome and do not count. There may be thousands of them.

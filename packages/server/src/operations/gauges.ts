@@ -100,7 +100,7 @@ export function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory:
   metrics.watch(
     'posthorn_deliveries_in_memory',
     'Deliveries leased to this process',
-    () => ({ queued: engine.load.queued, in_flight: engine.load.inFlight }),
+    () => engine.load,
     'state',
   );
   metrics.watch(
