@@ -607,7 +607,7 @@ describe('deliveries', () => {
   });
 
   test('redeliver waits for the attempt, and fails if the receiver does', async () => {
-    const { receiver, webhook } = await tenant.connect(503);
+    const { receiver, webhook } = await tenant.connect(503, { event_types: ['invoice.paid'] });
     await tenant.record();
     const [delivery] = await tenant.settled(webhook);
     const failed = await run(['deliveries', 'redeliver', delivery.id], env);
@@ -622,7 +622,7 @@ describe('deliveries', () => {
   });
 
   test('redeliver of a waiting delivery says which attempt it was, and when the next one follows', async () => {
-    const { webhook } = await tenant.connect(503);
+    const { webhook } = await tenant.connect(503, { event_types: ['invoice.paid'] });
     await tenant.record();
     const [delivery] = await tenant.settled(webhook);
     const { stderr } = await run(['deliveries', 'redeliver', delivery.id], env);
@@ -672,7 +672,7 @@ describe('deliveries', () => {
   });
 
   test('replay delivers the events of a time range and of some types again, and ends when they are queued', async () => {
-    const { receiver, webhook } = await tenant.connect();
+    const { receiver, webhook } = await tenant.connect(200, { event_types: ['invoice.paid'] });
     const from = new Date().toISOString();
     const recorded = [await tenant.record(), await tenant.record()];
     await tenant.settled(webhook, 2);
