@@ -17,6 +17,7 @@ export {
   jsonLines,
   limitOf,
   limitOption,
+  organizationText,
   rangeOptions,
 } from './listing.js';
 export { allCommands, main, type Streams } from './main.js';

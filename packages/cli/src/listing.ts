@@ -124,3 +124,8 @@ export async function printList<Row extends object>(
   if (found > limit)
     terminal.line(terminal.paint('dim', `There are more ${what}. Raise --limit or narrow the filters.`));
 }
+
+/** Returns an organization as people read it: its display name, if it has one, and its ID. */
+export function organizationText(id: string, name: string | null | undefined): string {
+  return name ? `${name} (${id})` : id;
+}

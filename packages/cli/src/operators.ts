@@ -18,6 +18,7 @@ export const operatorSummaries: Readonly<Record<string, string>> = {
   'catalogue diff':
     'Show what a file would change in the catalogue of event types, and which webhooks that would break.',
   'catalogue apply': 'Make a file the catalogue of event types. All nodes use it within 2 seconds.',
+  'organization rename': 'Set the display name of an organization, which the console and the portal show.',
   'organization move':
     'Move an organization to another cell, or continue an interrupted move. Writes are rejected while its rows are copied.',
   'organization forget': 'Delete the old copy of an organization that has moved to another cell.',

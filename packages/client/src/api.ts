@@ -593,6 +593,8 @@ export interface Token {
   expires_at: string;
   /** Whether the token is a portal session. */
   portal: boolean;
+  /** Display name of the organization, if it has one. */
+  organization_name: string | null;
 }
 
 export interface TypeCount {

@@ -10,6 +10,7 @@ export type {
   ListedToken,
   ListTokensQuery,
   NewEvent,
+  Organization,
   PortalSession,
   RecordedEvent,
   ReferenceInput,

@@ -86,6 +86,15 @@ export interface NewEvent {
   idempotency_key?: string;
 }
 
+export interface Organization {
+  /** Organization ID. */
+  id: string;
+  /** Display name. Null if there is none. */
+  name: string | null;
+  /** Time when the organization first got a name. */
+  created_at: string;
+}
+
 export interface PortalSession {
   /** Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame. */
   url: string;
@@ -107,6 +116,11 @@ export interface ReferenceInput {
   type: string;
   /** ID. */
   id: string;
+}
+
+export interface RenameOrganizationRequest {
+  /** Display name. Null removes it. */
+  name: string | null;
 }
 
 export interface ListTokensQuery {

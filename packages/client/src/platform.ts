@@ -8,6 +8,7 @@ import type {
   IssuedToken,
   ListedToken,
   ListTokensQuery,
+  Organization,
   PortalSession,
   ReferenceInput,
 } from './platform-api.js';
@@ -51,8 +52,8 @@ export interface ChangedResource {
 }
 
 /**
- * The platform listener, for your own backend: `new Platform({ url, token })`. It creates tokens and portal sessions
- * and moves resources. To record events, use a `Producer`.
+ * The platform listener, for your own backend: `new Platform({ url, token })`. It creates tokens and portal sessions,
+ * names organizations, and moves resources. To record events, use a `Producer`.
  */
 export class Platform {
   readonly #transport: Transport;
@@ -64,7 +65,7 @@ export class Platform {
   readonly tokens = {
     /** Creates an access token for the public API. Only this result contains the token, in `token`. */
     create: (token: CreateTokenRequest, options?: CallOptions) =>
-      this.#create<IssuedToken>('/platform/tokens', token, options),
+      this.#send<IssuedToken>('POST', '/platform/tokens', token, options),
     /** Lists the tokens of an organization. */
     list: (query: ListTokensQuery, options?: CallOptions) =>
       listAt<ListedToken>(this.#transport, '/platform/tokens', query, options?.signal),
@@ -76,20 +77,24 @@ export class Platform {
   readonly portalSessions = {
     /** Creates a session for one visit to the portal. Open its `url` in a frame, and do not store it. */
     create: (session: CreatePortalSessionRequest, options?: CallOptions) =>
-      this.#create<PortalSession>('/platform/portal-sessions', session, options),
+      this.#send<PortalSession>('POST', '/platform/portal-sessions', session, options),
+  };
+
+  readonly organizations = {
+    /** Gets an organization that was named. Fails with `not_found` for any other one. */
+    get: (organizationId: string, options?: CallOptions): Promise<Organization> =>
+      this.#send('GET', at`/platform/organizations/${organizationId}`, undefined, options),
+    /** Sets the display name that the console and the portal show. Null removes it. */
+    rename: (organizationId: string, name: string | null, options?: CallOptions): Promise<Organization> =>
+      this.#send('PATCH', at`/platform/organizations/${organizationId}`, { name }, options),
   };
 
   /** Resources by the names in their paths: `resources.move('invoices', 'INV-1', 'pay', { actor })`. */
   readonly resources = {
     create: (resources: string, resource: NewResource, options?: CallOptions) =>
       this.#change(at`/platform/${resources}`, resource, options),
-    get: async (resources: string, id: string, options?: CallOptions): Promise<Resource> => {
-      const path = at`/platform/${resources}/${id}`;
-      const { data } = await this.#transport.json<{ data: Resource }>('GET', path, {
-        signal: options?.signal,
-      });
-      return data;
-    },
+    get: (resources: string, id: string, options?: CallOptions): Promise<Resource> =>
+      this.#send('GET', at`/platform/${resources}/${id}`, undefined, options),
     /** Moves a resource to another status. Fails with `move_not_allowed` if its status does not allow it. */
     move: (resources: string, id: string, move: string, body: Move, options?: CallOptions) =>
       this.#change(at`/platform/${resources}/${id}/${move}`, body, options),
@@ -100,8 +105,14 @@ export class Platform {
     return this.#transport.text('GET', '/metrics', { signal: options?.signal });
   }
 
-  async #create<T>(path: string, body: unknown, options?: CallOptions): Promise<T> {
-    const { data } = await this.#transport.json<{ data: T }>('POST', path, { body, signal: options?.signal });
+  async #send<T>(
+    method: 'GET' | 'POST' | 'PATCH',
+    path: string,
+    body: unknown,
+    options?: CallOptions,
+  ): Promise<T> {
+    const request = { body, signal: options?.signal };
+    const { data } = await this.#transport.json<{ data: T }>(method, path, request);
     return data;
   }
 

@@ -14,7 +14,11 @@ describe('the types of the client', () => {
   it.each([
     ['api.ts', service.publicUrl, () => true],
     // Without resources, whose many types a client would have to choose from by name.
-    ['platform-api.ts', service.platformUrl, (id: string) => /^record|Tokens?$|PortalSession$/.test(id)],
+    [
+      'platform-api.ts',
+      service.platformUrl,
+      (id: string) => /^record|Tokens?$|PortalSession$|Organization$/.test(id),
+    ],
   ])('in %s are those of the served document', async (name, url, isWanted) => {
     const { schemas } = (await readDocument(service.publicUrl)).components;
     const text = apiTypes(await readDocument(url), isWanted, name === 'api.ts' ? {} : schemas);

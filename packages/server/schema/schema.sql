@@ -183,6 +183,13 @@ create table posthorn.nodes (
   constraint nodes_pkey PRIMARY KEY (id)
 ) with (fillfactor=20, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
+create table posthorn.organizations (
+  organization_id text collate "C" not null,
+  name text,
+  created_at timestamp(3) with time zone not null default clock_timestamp(),
+  constraint organizations_pkey PRIMARY KEY (organization_id)
+);
+
 create table posthorn.relocations (
   organization_id text collate "C" not null,
   state text not null,

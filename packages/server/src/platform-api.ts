@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { requirePlatformToken } from './access/auth.js';
+import { organizationRoutes } from './access/organization-routes.js';
 import { tokenRoutes } from './access/token-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { catalogueRoutes } from './catalogue/catalogue-routes.js';
@@ -64,6 +65,7 @@ export async function createPlatformApi(parts: PlatformApiParts): Promise<Fastif
     ...catalogueRoutes({ database, recorded: recordedPayloads, onChange: () => catalogue.refresh() }),
     ...lifecycleRoutes(parts.resources, catalogue),
     ...tokenRoutes({ database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) }),
+    ...organizationRoutes(database),
     metricsRoute(metrics),
   ];
   addRoutes(app, routes);
@@ -97,6 +99,7 @@ export async function createPlatformApi(parts: PlatformApiParts): Promise<Fastif
             name: 'Tokens',
             description: 'Access tokens for the public API, and links that open the console for a customer.',
           },
+          { name: 'Organizations', description: 'The names that people see.' },
           { name: 'Monitoring', description: 'Health checks and metrics.' },
         ],
       },

@@ -1,7 +1,7 @@
 import { Posthorn, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { connect, connectionOptions, defaultUrl, linkOf, retry, validToken } from '../connection.js';
-import { json } from '../listing.js';
+import { json, organizationText } from '../listing.js';
 import { Profiles } from '../profiles.js';
 import { promptText, promptToken } from '../prompt.js';
 import { day } from '../short-time.js';
@@ -49,7 +49,9 @@ export const login: Command = {
     await profiles.store(name, { url, token });
     if (options.json) terminal.line(JSON.stringify({ profile: name, url, ...own }));
     else {
-      terminal.line(`Logged in to ${url} for ${own.organization_id}, as profile '${name}'.`);
+      terminal.line(
+        `Logged in to ${url} for ${organizationText(own.organization_id, own.organization_name)}, as profile '${name}'.`,
+      );
       if (terminal.isInteractive)
         terminal.line(terminal.paint('dim', `Stored in ${profiles.file}. Next: posthorn listen`));
     }
@@ -115,7 +117,7 @@ export const whoami: Command = {
     terminal.fields([
       ['URL', url],
       ['Profile', profile ?? '-'],
-      ['Organization', token.organization_id],
+      ['Organization', organizationText(token.organization_id, token.organization_name)],
       ['Workspace', token.workspace_id ?? 'all'],
       ['Scopes', token.scopes.join(', ')],
       ['Actor', `${token.actor.type} ${token.actor.id}`],

@@ -24,7 +24,7 @@ export function TopBar({ token }: { token: Token | undefined }) {
     <header className="top">
       <Brand />
       <span className="organization cut" title={token?.organization_id}>
-        {token?.organization_id}
+        {token?.organization_name ?? token?.organization_id}
       </span>
       {token?.workspace_id && <span className="pill cut">{token.workspace_id}</span>}
       {token && !token.workspace_id && token.scopes.length > 0 && <WorkspaceField token={token} />}
@@ -106,6 +106,7 @@ function Account({ token }: { token: Token }) {
       <div className="menu" id="account" popover="auto">
         <div>
           <b title={token.actor.id}>{shortId(token.actor.id)}</b>
+          {token.organization_name && <div className="small cut">{token.organization_name}</div>}
           <div className="soft small cut">{token.organization_id}</div>
         </div>
         <Segmented label="Color scheme" choices={themes} value={chosen} onChange={theme.set} />

@@ -33,7 +33,8 @@ const tokenFields = {
   portal: flag('Whether the token is a portal session.', false),
 };
 
-const OwnToken = dataOf(Type.Object(tokenFields, { title: 'Token' }));
+const organization_name = orNull(text('Display name of the organization, if it has one.', 'Rhein Logistics'));
+const OwnToken = dataOf(Type.Object({ ...tokenFields, organization_name }, { title: 'Token' }));
 
 const { created_at: _, portal: __, ...issuedFields } = tokenFields;
 const tokenExample = 'pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag';
@@ -154,9 +155,9 @@ export function ownTokenRoute(): Route {
     withoutDatabase: true,
     returns: { 200: OwnToken },
     handler: async ({ token }, reply) => {
-      const { id, organization_id, workspace_id, scopes, actor, created_at, expires_at, portal } = token;
+      const { revoked_at: _, last_used_at: __, organization_name = null, ...shown } = token;
       reply.header('Cache-Control', 'no-store');
-      return { data: { id, organization_id, workspace_id, scopes, actor, created_at, expires_at, portal } };
+      return { data: { ...shown, organization_name } };
     },
   });
 }
@@ -304,8 +305,8 @@ function readLifetime(
 /** The actor for all requests with the platform token, because the platform listener has no users. */
 const platformActor = { type: 'platform', id: 'platform' };
 
-/** Returns the origin that the audit log records for a token that a request creates or revokes. */
-function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
+/** Returns the origin that the audit log records for a request to the platform listener. */
+export function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
   return { actor: platformActor, request_id: id, source_address: sourceAddress };
 }
 

@@ -90,8 +90,9 @@ export async function findToken(database: Queryable, hash: Buffer): Promise<Foun
   const { rows } = await database.query<TokenRow & { state: Relocation['state'] | null; cell: string }>({
     name: 'token by hash',
     text: `
-  select t.*, r.state, r.cell
+  select t.*, o.name as organization_name, r.state, r.cell
     from (select ${columns} from posthorn.tokens where hash = $1) t
+    left join posthorn.organizations o on o.organization_id = t.organization_id
     left join posthorn.relocations r on r.organization_id = t.organization_id`,
     values: [hash],
   });

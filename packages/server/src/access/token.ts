@@ -24,6 +24,8 @@ export interface Token {
   expires_at: Date;
   revoked_at: Date | null;
   last_used_at: Date | null;
+  /** The display name of the organization. Only the token of a request has it. */
+  organization_name?: string | null;
   /** Whether the token is a portal session: created for a link to the console, and deleted a day after it expires. */
   portal: boolean;
 }

@@ -4,7 +4,7 @@ import { catalogueApply, catalogueDiff } from './catalogue.js';
 import { doctor } from './doctor.js';
 import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
-import { organizationForget, organizationMove } from './organization.js';
+import { organizationForget, organizationMove, organizationRename } from './organization.js';
 import { readCommands } from './reads.js';
 import { demo, serve } from './serve.js';
 import { status } from './status.js';
@@ -26,6 +26,7 @@ export const operatorCommands: readonly Command[] = [
   auditVerify,
   catalogueDiff,
   catalogueApply,
+  organizationRename,
   organizationMove,
   organizationForget,
   ...readCommands,

@@ -1,4 +1,5 @@
 import { CommandFailure, json, requireConfirmation, UsageError } from 'posthorn';
+import { nameMax, renameOrganization } from '../access/organization-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
 import type { Reencrypt } from '../moving/copy.js';
 import { forgetOrganization } from '../moving/forget.js';
@@ -14,8 +15,10 @@ import { openSecretBox, parseSecretKeys } from '../settings/keys.js';
 import { databaseUrlForm } from '../settings/setting-values.js';
 import { dayMs, parseDurationMs } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
+import { textPattern } from '../values/pattern.js';
 import { SecretBox } from '../values/secret-box.js';
 import { reencryptHeaders } from '../webhooks/webhook-headers.js';
+import { writtenHere } from './elsewhere.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
 import { connectAdvice, tooSlow, withDatabase } from './with-database.js';
 
@@ -94,13 +97,45 @@ export const organizationForget: OperatorCommand = {
     }),
 };
 
+export const organizationRename: OperatorCommand = {
+  name: 'organization rename',
+  summary: 'Set the display name of an organization, which the console and the portal show.',
+  argument,
+  options: {
+    name: {
+      value: 'text',
+      description: `Display name, at most ${nameMax} characters. An empty one removes the name.`,
+      required: true,
+    },
+    json,
+  },
+  run: async ({ argument: organizationId, options, config, terminal }) => {
+    const name = options.name || null;
+    requireOrganization(organizationId);
+    if (name !== null && ([...name].length > nameMax || !new RegExp(textPattern.plain, 'u').test(name)))
+      throw new UsageError(
+        `--name: the name is not valid. Expected at most ${nameMax} characters, without control characters.`,
+      );
+    const named = await withDatabase(config, (database) =>
+      writtenHere(organizationId, renameOrganization(database, organizationId, name, operatorOrigin())),
+    );
+    const sentence =
+      name === null ? `${organizationId} has no name now.` : `${organizationId} is now ${name}.`;
+    terminal.line(options.json ? JSON.stringify(named) : sentence);
+  },
+};
+
+function requireOrganization(id: string): void {
+  if (!new RegExp(identifierPattern.organization).test(id))
+    throw new UsageError(`'${id}' is not an organization ID. Expected ORG-….`);
+}
+
 /** Runs `work` on the databases of both cells. */
 async function withBoth(
   { argument: organizationId, options, config }: OperatorContext,
   work: (from: Database, to: Database) => Promise<void>,
 ): Promise<void> {
-  if (!new RegExp(identifierPattern.organization).test(organizationId))
-    throw new UsageError(`'${organizationId}' is not an organization ID. Expected ORG-….`);
+  requireOrganization(organizationId);
   await withDatabase(config, (from) => withTarget(options.to ?? '', (to) => work(from, to))).catch(
     (error) => {
       throw error instanceof MoveRefused ? new CommandFailure(error.message) : error;

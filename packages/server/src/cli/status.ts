@@ -1,4 +1,13 @@
-import { type Column, json, limitOf, limitOption, shortTime, type Terminal, timeColumn } from 'posthorn';
+import {
+  type Column,
+  json,
+  limitOf,
+  limitOption,
+  organizationText,
+  shortTime,
+  type Terminal,
+  timeColumn,
+} from 'posthorn';
 import {
   type FailingWebhook,
   type Overview,
@@ -127,7 +136,11 @@ const failingColumns: readonly Column<FailingWebhook>[] = [
   timeColumn('failing since', ({ failing_since }) => failing_since),
   { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
   { title: 'URL', of: ({ url }) => withoutQuery(url), spare: 1, cuts: true },
-  { title: 'organization', of: ({ organization_id }) => organization_id, spare: 2 },
+  {
+    title: 'organization',
+    of: ({ organization_id, organization_name }) => organizationText(organization_id, organization_name),
+    spare: 2,
+  },
 ];
 
 const partitionColumns: readonly Column<Partitions>[] = [

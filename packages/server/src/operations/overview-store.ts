@@ -138,6 +138,7 @@ export function readOverview(
 
 export interface FailingWebhook {
   organization_id: string;
+  organization_name: string | null;
   webhook_id: string;
   url: string;
   failing_since: Date;
@@ -158,9 +159,10 @@ const newestFirst = 'order by d.created_at desc, d.id desc';
 async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({
     text: `
-  select w.organization_id, w.id as webhook_id, w.url, h.failing_since, latest.http_status, latest.error
+  select w.organization_id, o.name as organization_name, w.id as webhook_id, w.url, h.failing_since, latest.http_status, latest.error
     from posthorn.webhook_health h
     join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
+    left join posthorn.organizations o on o.organization_id = w.organization_id
     left join lateral (
       select f.http_status, f.error
         from ((select ${failure} and d.status = 'failed' ${newestFirst} limit 1)

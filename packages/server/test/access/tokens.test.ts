@@ -28,6 +28,7 @@ describe('GET /v1/token', () => {
       expect(body.data).toEqual({
         id: expect.stringMatching(/^TOK-/),
         organization_id: 'ORG-who',
+        organization_name: null,
         workspace_id: null,
         scopes,
         actor: { type: 'user', id: 'USR-test' },

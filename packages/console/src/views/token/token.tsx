@@ -36,7 +36,9 @@ export function TokenView() {
           {token.actor.type} <code>{token.actor.id}</code>
         </dd>
         <dt>Organization</dt>
-        <dd className="mono">{token.organization_id}</dd>
+        <dd>
+          {token.organization_name} <code>{token.organization_id}</code>
+        </dd>
         <dt>Workspace</dt>
         <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : 'whole organization'}</dd>
         <dt>{token.portal ? 'Ends' : 'Expires'}</dt>
