@@ -30,6 +30,8 @@ export default defineConfig({
       'node:crypto': source('src/views/receiver/crypto.ts'),
     },
   },
+  // The keys of a dictionary are no names.
+  json: { namedExports: false },
   build: {
     target: 'es2022',
     // Without it Vite inlines small files as data: URLs, which the Content-Security-Policy refuses for scripts.

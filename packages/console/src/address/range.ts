@@ -1,4 +1,5 @@
 import type { Stats } from '@posthorn/client';
+import { t } from '../text/language';
 import type { SearchOf } from './search';
 
 export type Interval = Stats['interval'];
@@ -18,6 +19,13 @@ export const rangeChoices = [
   { key: '7d', label: '7 d', ms: 7 * 24 * hourMs },
   { key: '30d', label: '30 d', ms: 30 * 24 * hourMs },
 ] as const;
+
+/** `in the last 24 h`: the period of figures whose range is in the URL. Without one, it is a day. */
+export function periodOf({ from, range = '24h' }: RangeSearch): string {
+  if (from) return t`in this range`;
+  if (range === '1h') return t`in the last hour`;
+  return t`in the last ${rangeChoices.find(({ key }) => key === range)?.label ?? range}`;
+}
 
 export interface TimeRange {
   fromMs: number;

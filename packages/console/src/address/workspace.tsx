@@ -2,7 +2,7 @@ import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { webhooksQuery } from '../api/webhooks';
-import { plural } from '../text/format';
+import { plural, rich, t } from '../text/language';
 import { useSetSearch } from './search';
 
 export interface WorkspaceFilter {
@@ -36,9 +36,13 @@ export function WorkspaceNote() {
   if (!workspaceId || others === 0) return null;
   return (
     <p className="lead">
-      This view shows only webhooks that belong to <span className="nowrap">{workspaceId}</span>.{' '}
-      {plural(others, 'organization-wide webhook')} also {others === 1 ? 'receives' : 'receive'} the events of
-      this workspace. <WholeOrganization className="link" />
+      {rich`This view shows only webhooks that belong to ${<span className="nowrap">{workspaceId}</span>}.`}{' '}
+      {plural(
+        others,
+        '{0} organization-wide webhook also receives the events of this workspace.',
+        '{0} organization-wide webhooks also receive the events of this workspace.',
+      )}{' '}
+      <WholeOrganization className="link" />
     </p>
   );
 }
@@ -48,7 +52,7 @@ export function WholeOrganization({ className }: { className: string }) {
   const { choose } = useWorkspace();
   return (
     <button type="button" className={className} onClick={() => choose(undefined)}>
-      Show the whole organization
+      {t`Show the whole organization`}
     </button>
   );
 }

@@ -9,6 +9,8 @@ export interface Embedding {
   accent?: string;
   /** A font that the user's machine has. */
   font?: string;
+  /** The language of the texts, if it is not English. */
+  lang?: string;
 }
 
 const allowed: Record<keyof Embedding, RegExp> = {
@@ -16,6 +18,7 @@ const allowed: Record<keyof Embedding, RegExp> = {
   theme: /^(light|dark)$/,
   accent: /^[0-9a-f]{6}$/i,
   font: /^[\w ,'"-]{1,100}$/,
+  lang: /^de$/,
 };
 const storedName = 'posthorn.embedding';
 
@@ -33,7 +36,8 @@ function taken(): Embedding {
   return Object.fromEntries(given);
 }
 
-export const embedding: Embedding = taken();
+// Without a page, the texts are English.
+export const embedding: Embedding = typeof location === 'undefined' ? {} : taken();
 
 /**
  * Applies the font, and tells the page around the frame how high the content is, so that it can give the frame that
@@ -41,6 +45,7 @@ export const embedding: Embedding = taken();
  */
 export function followEmbedding(): void {
   const { style, classList } = document.documentElement;
+  document.documentElement.lang = embedding.lang ?? 'en';
   if (embedding.font) style.setProperty('--sans', `${embedding.font}, system-ui, sans-serif`);
   if (embedding.nav !== 'top') return;
   classList.add('embedded');

@@ -1,5 +1,7 @@
 import type { Stats } from '@posthorn/client';
 import { intervalMs } from '../address/range';
+import { formatDuration } from '../text/format';
+import { t } from '../text/language';
 
 const barsMax = 72;
 
@@ -37,12 +39,10 @@ export function barsOf(stats: Stats): StatsBars {
   };
 }
 
-/** `minute`, `5 min`, `hour`, `3 h`, `day` */
+/** `per minute`, `per 5 min`, `per hour`, `per 3 h`, `per day` */
 export function stepName(stepMs: number): string {
-  const single = { 60000: 'minute', 3600000: 'hour', 86400000: 'day' }[stepMs];
-  if (single) return single;
-  if (stepMs >= 86_400_000) return `${stepMs / 86_400_000} d`;
-  return stepMs >= 3_600_000 ? `${stepMs / 3_600_000} h` : `${stepMs / 60_000} min`;
+  const single = { 60000: t`per minute`, 3600000: t`per hour`, 86400000: t`per day` }[stepMs];
+  return single ?? t`per ${formatDuration(stepMs)}`;
 }
 
 /** Returns whether there were no attempts. A chart of them would have axes without a meaning. */

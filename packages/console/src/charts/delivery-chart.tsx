@@ -62,7 +62,7 @@ export function DeliveryChart({
       <div className="chart-head">
         <h2>Deliveries</h2>
         <span className="soft small">
-          per {stepName(bars.stepMs)}
+          {stepName(bars.stepMs)}
           <span className="wide"> · drag to open a range</span>
         </span>
         <span className="grow" />

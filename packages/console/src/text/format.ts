@@ -1,25 +1,36 @@
 import type { Zone } from '../browser/preferences';
-
-const count = new Intl.NumberFormat('en');
+import { language, numbers, t } from './language';
 
 export function formatCount(value: number): string {
-  return count.format(value);
+  return numbers.format(value);
 }
+
+const tenths = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** `84 ms`, `2.4 s`, `10 s`, `3 min` */
 export function formatMs(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 9_950) return `${tenths.format(ms / 1_000)} s`;
   if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
   return `${Math.round(ms / 60_000)} min`;
 }
 
+const percents = [0, 1].map(
+  (digits) =>
+    new Intl.NumberFormat(language, {
+      style: 'percent',
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }),
+);
+
 /** Shows 100% only if the part is the whole, and 0% only if the part is zero. */
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–';
-  const percent = (part / whole) * 100;
-  if (percent === 100 || percent === 0) return `${percent}%`;
-  return `${Math.min(99.9, Math.max(0.1, percent)).toFixed(1)}%`;
+  const share = part / whole;
+  return share === 1 || share === 0
+    ? percents[0]!.format(share)
+    : percents[1]!.format(Math.min(0.999, Math.max(0.001, share)));
 }
 
 /** The two largest units of a duration: `41 min 12 s`, `2 h 14 min`, `3 d`. */
@@ -43,9 +54,9 @@ export function formatDuration(ms: number): string {
 /** `12 s ago`, `in 58 min`: only one unit, so that a column of times is easy to read. */
 export function formatRelative(atMs: number, nowMs: number): string {
   const distance = Math.abs(atMs - nowMs);
-  if (distance < 2_000) return atMs > nowMs ? 'now' : 'just now';
+  if (distance < 2_000) return atMs > nowMs ? t`now` : t`just now`;
   const text = oneUnit(distance);
-  return atMs > nowMs ? `in ${text}` : `${text} ago`;
+  return atMs > nowMs ? t`in ${text}` : t`${text} ago`;
 }
 
 function oneUnit(ms: number): string {
@@ -63,7 +74,10 @@ function formatOf(zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTim
   const key = `${zone} ${JSON.stringify(options)}`;
   const known = formats.get(key);
   if (known) return known;
-  const made = new Intl.DateTimeFormat('en-GB', { ...options, ...zoneOption(zone) });
+  const made = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
+    ...options,
+    ...zoneOption(zone),
+  });
   formats.set(key, made);
   return made;
 }
@@ -127,9 +141,4 @@ export function formatDay(atMs: number, zone: Zone): string {
 /** `20:41` */
 export function formatMinute(atMs: number, zone: Zone): string {
   return formatOf(zone, { hour: '2-digit', minute: '2-digit' }).format(atMs);
-}
-
-/** `1 webhook`, `2 webhooks` */
-export function plural(value: number, one: string, many = `${one}s`): string {
-  return `${formatCount(value)} ${value === 1 ? one : many}`;
 }

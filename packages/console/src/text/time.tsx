@@ -1,6 +1,7 @@
 import { useZone } from '../browser/preferences';
 import { useNow } from './clock';
 import { formatClock, formatDuration, formatExact, formatRelative } from './format';
+import { t } from './language';
 
 /** A relative time, with the exact one on hover. */
 export function TimeAgo({ at }: { at: string }) {
@@ -47,8 +48,8 @@ export function Countdown({ to }: { to: string }) {
   return (
     <time className="nowrap" dateTime={to} title={formatExact(atMs, shownZone)}>
       {now < atMs
-        ? `in ${formatDuration(Math.max(1_000, atMs - now))}`
-        : `due ${formatClock(atMs, shownZone, now)}`}
+        ? t`in ${formatDuration(Math.max(1_000, atMs - now))}`
+        : t`due ${formatClock(atMs, shownZone, now)}`}
     </time>
   );
 }

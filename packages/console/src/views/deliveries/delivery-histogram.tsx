@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useLive } from '../../address/live';
-import { noRange } from '../../address/range';
+import { noRange, periodOf } from '../../address/range';
 import { useSetSearch } from '../../address/search';
 import { rangeStatsQuery } from '../../api/stats';
 import { BarChart } from '../../charts/bar-chart';
 import { barsOf, isQuiet, stepName } from '../../charts/bars';
-import { formatCount } from '../../text/format';
+import { t } from '../../text/language';
 import type { DeliverySearch } from './delivery-filters';
 
 /** Attempts over time. A drag narrows the list to a range. The figures know no event types. */
@@ -28,10 +28,8 @@ export function DeliveryHistogram({ search }: { search: DeliverySearch }) {
   return (
     <section className="chart" aria-label="Attempts over time">
       <span className="soft small">
-        {formatCount(delivered)} delivered, {formatCount(failed)} failed attempts
-        {search.from ? ' in this range' : search.range ? '' : ' in the last 24 h'} · per{' '}
-        {stepName(bars.stepMs)}
-        <span className="wide"> · drag to narrow the range</span>
+        {t`${delivered} delivered, ${failed} failed attempts`} {periodOf(search)} · {stepName(bars.stepMs)}
+        <span className="wide"> · {t`drag to narrow the range`}</span>
       </span>
       <BarChart
         starts={bars.starts}
@@ -42,7 +40,7 @@ export function DeliveryHistogram({ search }: { search: DeliverySearch }) {
           { label: 'retried', className: 'warn', values: bars.retried },
           { label: 'given up', className: 'bad', values: bars.givenUp },
         ]}
-        label={`${formatCount(delivered)} delivered, ${formatCount(failed)} failed attempts over time`}
+        label={t`${delivered} delivered, ${failed} failed attempts over time`}
         onPick={open}
         onRange={open}
       />

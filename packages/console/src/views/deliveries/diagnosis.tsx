@@ -4,7 +4,8 @@ import { useLive } from '../../address/live';
 import { eventDeliveriesQuery } from '../../api/events';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
-import { formatMs, plural } from '../../text/format';
+import { formatMs } from '../../text/format';
+import { plural, t } from '../../text/language';
 import { TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { ChangeUrl, redirectTarget } from '../webhooks/remedies';
@@ -25,12 +26,15 @@ export function Diagnosis({
   const may = usePermission();
   const latest = delivery.attempt_log.at(-1);
   if (delivery.status === 'success') {
-    const tries = delivery.attempts === 1 ? '' : ` after ${plural(delivery.attempts, 'attempt')}`;
+    const { attempts, http_status: status, duration_ms: ms } = delivery;
+    const response =
+      ms === null
+        ? t`the receiver responded with ${Number(status)}.`
+        : t`the receiver responded with ${Number(status)} in ${formatMs(ms)}.`;
     return (
       <div className="note ok">
         <b>
-          Delivered{tries}: the receiver responded with {delivery.http_status}
-          {delivery.duration_ms !== null && ` in ${formatMs(delivery.duration_ms)}`}.
+          {plural(attempts, 'Delivered:', 'Delivered after {0} attempts:')} {response}
         </b>
       </div>
     );
@@ -80,7 +84,7 @@ export function Diagnosis({
       </b>
       <p>
         {latest.remedy && <WithTimes text={latest.remedy} />}{' '}
-        {delivery.attempts > 1 && `${alike} of ${plural(delivery.attempts, 'attempt')} ended this way.`}{' '}
+        {delivery.attempts > 1 && t`${alike} of ${delivery.attempts} attempts ended this way.`}{' '}
         {isDisabled
           ? 'Then the webhook was disabled. If it is still disabled, activate it before you redeliver the event.'
           : delivery.final && 'The delivery will not be retried automatically.'}

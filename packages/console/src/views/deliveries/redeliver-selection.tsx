@@ -7,7 +7,7 @@ import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { session } from '../../session/session';
-import { plural } from '../../text/format';
+import { plural, t } from '../../text/language';
 import { isHeld } from './next-attempt';
 import {
   effectSentenceOf,
@@ -97,8 +97,8 @@ export function RedeliverSelection({
   return (
     <section className="selection" aria-label="Selection">
       <b>
-        {plural(selected.length, 'delivery', 'deliveries')} selected
-        {hidden > 0 && `, ${hidden} not shown`}
+        {plural(selected.length, '{0} delivery selected', '{0} deliveries selected')}
+        {hidden > 0 && t`, ${hidden} not shown`}
       </b>
       <span className="grow" />
       {onSelectAll && <Button onClick={() => void onSelectAll()}>Select all that match</Button>}
@@ -111,8 +111,8 @@ export function RedeliverSelection({
         onClose={close}
         title={
           isNothing
-            ? 'Nothing to redeliver'
-            : `Redeliver ${plural(deliveries.length, 'delivery', 'deliveries')}?`
+            ? t`Nothing to redeliver`
+            : plural(deliveries.length, 'Redeliver {0} delivery?', 'Redeliver {0} deliveries?')
         }
         action={
           isNothing
@@ -129,7 +129,7 @@ export function RedeliverSelection({
         {redeliver.error && <p>{sentenceOf(run)}</p>}
         {!isNothing && (
           <p>
-            {deliveries.length > 1 && `They go to ${plural(webhooks, 'webhook')}. `}
+            {deliveries.length > 1 && plural(webhooks, 'They go to {0} webhook.', 'They go to {0} webhooks.')}{' '}
             {effectSentenceOf(deliveries.length, waiting)}
           </p>
         )}

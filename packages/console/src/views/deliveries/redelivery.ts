@@ -1,6 +1,6 @@
 import type { Delivery, WaitingDelivery } from '@posthorn/client';
 import { isOutcomeUnknown, problemIn } from '../../api/problem';
-import { plural } from '../../text/format';
+import { plural, t } from '../../text/language';
 
 /** Deliveries that are sent one after another. */
 export interface Redelivery {
@@ -16,46 +16,60 @@ export interface Redelivery {
 export function sentenceOf({ all, sent, error }: Pick<Redelivery, 'all' | 'sent' | 'error'>): string {
   const unsure = error && isOutcomeUnknown(error) ? 1 : 0;
   const left = all.length - sent.length - unsure;
-  if (sent.length + unsure === 0) return 'Nothing was sent.';
+  if (sent.length + unsure === 0) return t`Nothing was sent.`;
   const parts = [
-    sent.length > 0 && `${plural(sent.length, 'delivery is', 'deliveries are')} on the way`,
-    unsure > 0 && `${sent.length > 0 ? '1' : '1 delivery'} may be on the way`,
-    left > 0 && `${left} ${left === 1 ? 'was' : 'were'} not sent`,
+    sent.length > 0 && plural(sent.length, '{0} delivery is on the way', '{0} deliveries are on the way'),
+    unsure > 0 && (sent.length > 0 ? t`1 may be on the way` : t`1 delivery may be on the way`),
+    left > 0 && plural(left, '{0} was not sent', '{0} were not sent'),
   ];
   return `${parts.filter(Boolean).join('; ')}.`;
 }
 
 /** `25 deliveries arrived.`, `23 deliveries arrived; 2 failed again.` */
 export function resultOf(delivered: number, failed: number): string {
-  if (failed === 0) return `${plural(delivered, 'delivery', 'deliveries')} arrived.`;
-  if (delivered === 0) return `${plural(failed, 'delivery', 'deliveries')} failed again.`;
-  return `${plural(delivered, 'delivery', 'deliveries')} arrived; ${failed} failed again.`;
+  if (failed === 0) return plural(delivered, '{0} delivery arrived.', '{0} deliveries arrived.');
+  if (delivered === 0) return plural(failed, '{0} delivery failed again.', '{0} deliveries failed again.');
+  return plural(
+    delivered,
+    '{0} delivery arrived; {1} failed again.',
+    '{0} deliveries arrived; {1} failed again.',
+    failed,
+  );
 }
 
 /** Says what a redelivery does, given how many deliveries there are and how many of them are waiting to retry. */
 export function effectSentenceOf(all: number, waiting: number): string {
   if (all === 1) {
     return waiting === 1
-      ? 'It is waiting to retry and will be attempted now.'
-      : 'A new delivery of the same event is created.';
+      ? t`It is waiting to retry and will be attempted now.`
+      : t`A new delivery of the same event is created.`;
   }
-  if (waiting === 0) return 'For each, a new delivery of the same event is created.';
-  const attempted = `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now.`;
+  if (waiting === 0) return t`For each, a new delivery of the same event is created.`;
+  const attempted = plural(
+    waiting,
+    '{0} of them is waiting to retry and will be attempted now.',
+    '{0} of them are waiting to retry and will be attempted now.',
+  );
   if (waiting === all) return attempted;
-  const others = all - waiting === 1 ? 'For the other one' : 'For each of the others';
-  return `${attempted} ${others}, a new delivery of the same event is created.`;
+  const others =
+    all - waiting === 1
+      ? t`For the other one, a new delivery of the same event is created.`
+      : t`For each of the others, a new delivery of the same event is created.`;
+  return `${attempted} ${others}`;
 }
 
 /** Says why deliveries cannot be redelivered, such as `2 of the selected deliveries are skipped: …` */
 export function heldSentenceOf(held: number, selected: number): string {
   if (held === selected) {
     return held === 1
-      ? 'The selected delivery is waiting until its webhook is verified.'
-      : 'All selected deliveries are waiting until their webhook is verified.';
+      ? t`The selected delivery is waiting until its webhook is verified.`
+      : t`All selected deliveries are waiting until their webhook is verified.`;
   }
-  return held === 1
-    ? '1 of the selected deliveries is skipped: it is waiting until its webhook is verified.'
-    : `${held} of the selected deliveries are skipped: they are waiting until their webhook is verified.`;
+  return plural(
+    held,
+    '{0} of the selected deliveries is skipped: it is waiting until its webhook is verified.',
+    '{0} of the selected deliveries are skipped: they are waiting until their webhook is verified.',
+  );
 }
 
 /**

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useLive } from '../../address/live';
-import { noRange, rangeChoices } from '../../address/range';
+import { noRange, periodOf } from '../../address/range';
 import { useSetSearch } from '../../address/search';
 import { problemIn } from '../../api/problem';
 import { rangeStatsQuery } from '../../api/stats';
 import { BarChart } from '../../charts/bar-chart';
 import { barsOf, stepName } from '../../charts/bars';
 import { usePermission } from '../../session/token';
-import { plural } from '../../text/format';
+import { plural, t } from '../../text/language';
 import type { EventSearch } from './event-filters';
 
 /** All events over time. A drag narrows the list to a range. */
@@ -32,10 +32,16 @@ export function EventHistogram({ search }: { search: EventSearch }) {
       <div className="chart-head">
         <span className="soft small">
           {stats?.totals.events != null
-            ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all types' : ''} ${search.from ? 'in this range' : `in the last ${search.range === '1h' ? 'hour' : rangeLabel(search.range ?? '24h')}`}`
-            : 'Events'}
-          {bars && ` · per ${stepName(bars.stepMs)}`}
-          <span className="wide"> · drag to narrow the range</span>
+            ? [
+                plural(stats.totals.events, '{0} event', '{0} events'),
+                isFiltered && t`of all types`,
+                periodOf(search),
+              ]
+                .filter(Boolean)
+                .join(' ')
+            : t`Events`}
+          {bars && ` · ${stepName(bars.stepMs)}`}
+          <span className="wide"> · {t`drag to narrow the range`}</span>
         </span>
       </div>
       {bars ? (
@@ -44,7 +50,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
           stepMs={bars.stepMs}
           isLow
           series={[{ label: 'events', className: 'plain', values: bars.events }]}
-          label={`${plural(stats.totals.events ?? 0, 'event')} over time`}
+          label={plural(stats.totals.events ?? 0, '{0} event over time', '{0} events over time')}
           onPick={open}
           onRange={open}
         />
@@ -53,9 +59,4 @@ export function EventHistogram({ search }: { search: EventSearch }) {
       )}
     </section>
   );
-}
-
-/** `24 h` for `24h`. */
-function rangeLabel(key: string): string {
-  return rangeChoices.find((choice) => choice.key === key)?.label ?? key;
 }

@@ -1,5 +1,5 @@
 import type { JudgedWebhook } from '../../api/webhooks';
-import { plural } from '../../text/format';
+import { plural, t } from '../../text/language';
 
 /** Returns the heading of the overview: how many of these webhooks need attention, or how they are otherwise. */
 export function headingOf(
@@ -7,13 +7,23 @@ export function headingOf(
   attention: number,
   workspaceId: string | undefined,
 ): string {
-  if (attention > 0) return `${plural(attention, 'webhook needs', 'webhooks need')} attention`;
-  if (webhooks.length === 0) return workspaceId ? `${workspaceId} has no webhooks of its own` : 'Welcome';
+  if (attention > 0) return plural(attention, '{0} webhook needs attention', '{0} webhooks need attention');
+  if (webhooks.length === 0) return workspaceId ? t`${workspaceId} has no webhooks of its own` : t`Welcome`;
   const active = webhooks.filter(({ status }) => status === 'active').length;
-  const whose = workspaceId ? ` of ${workspaceId}` : '';
-  if (active === 0) return `No webhook${whose} is active`;
+  if (active === 0) return workspaceId ? t`No webhook of ${workspaceId} is active` : t`No webhook is active`;
   // Not all of them are delivering, so they are not all healthy. Which ones wait is said next to the heading.
-  if (webhooks.some(({ waitsUntil }) => waitsUntil)) return `No webhook${whose} needs attention`;
-  const what = active < webhooks.length ? 'active webhook' : 'webhook';
-  return active === 1 ? `The ${what}${whose} is healthy` : `All ${active} ${what}s${whose} are healthy`;
+  if (webhooks.some(({ waitsUntil }) => waitsUntil))
+    return workspaceId ? t`No webhook of ${workspaceId} needs attention` : t`No webhook needs attention`;
+  if (active < webhooks.length)
+    return workspaceId
+      ? plural(
+          active,
+          'The active webhook of {1} is healthy',
+          'All {0} active webhooks of {1} are healthy',
+          workspaceId,
+        )
+      : plural(active, 'The active webhook is healthy', 'All {0} active webhooks are healthy');
+  return workspaceId
+    ? plural(active, 'The webhook of {1} is healthy', 'All {0} webhooks of {1} are healthy', workspaceId)
+    : plural(active, 'The webhook is healthy', 'All {0} webhooks are healthy');
 }

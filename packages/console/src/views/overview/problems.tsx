@@ -10,7 +10,8 @@ import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { ProblemNote } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { useIsPast, useNow } from '../../text/clock';
-import { formatCount, formatDay, formatDuration, plural } from '../../text/format';
+import { formatCount, formatDay, formatDuration } from '../../text/format';
+import { plural } from '../../text/language';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import {
@@ -39,7 +40,11 @@ export function Problems({ webhooks }: { webhooks: JudgedWebhook[] }) {
         <li className="problem">
           <span />
           <Link to="/webhooks" search={{ show: 'attention' }} className="link">
-            {plural(webhooks.length - shownMax, 'more webhook needs', 'more webhooks need')} attention
+            {plural(
+              webhooks.length - shownMax,
+              '{0} more webhook needs attention',
+              '{0} more webhooks need attention',
+            )}
           </Link>
         </li>
       )}
@@ -186,7 +191,7 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
           {' '}
           and{' '}
           <Link to="/webhooks" className="link">
-            {plural(rest, 'other')}
+            {plural(rest, '{0} other', '{0} others')}
           </Link>
         </>
       )}

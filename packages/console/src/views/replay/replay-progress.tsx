@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { replayQuery } from '../../api/webhooks';
 import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
-import { formatCount, plural } from '../../text/format';
+import { plural, t } from '../../text/language';
 import { TimeAgo } from '../../text/time';
 
 /** The progress of a replay. The URL contains the ID of the replay, so a reload shows the same page. */
@@ -21,9 +21,9 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
             <b>
               {
                 {
-                  running: `${formatCount(done)} of ${formatCount(total)} events are queued.`,
-                  done: `Done: ${plural(done, 'event is queued', 'events are queued')}.`,
-                  cancelled: `Canceled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
+                  running: t`${done} of ${total} events are queued.`,
+                  done: plural(done, 'Done: {0} event is queued.', 'Done: {0} events are queued.'),
+                  cancelled: t`Canceled after ${done} of ${total}: the webhook is not active.`,
                 }[status]
               }
             </b>

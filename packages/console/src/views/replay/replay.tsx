@@ -16,7 +16,8 @@ import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { sendScopes, usePermission } from '../../session/token';
-import { formatCount, formatExact, plural } from '../../text/format';
+import { formatCount, formatExact } from '../../text/format';
+import { plural, t } from '../../text/language';
 import { webhookName } from '../webhooks/webhook-tag';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
 import { ReplayProgress } from './replay-progress';
@@ -176,18 +177,14 @@ const isNothing = ({ count, certainty }: ReplayPreview) =>
   count === 0 && (certainty === 'exact' || certainty === 'up_to');
 
 function sentenceOf({ count, unlisted, certainty }: ReplayPreview): string {
-  const events = `${plural(count + unlisted, 'event')} will be sent`;
-  switch (certainty) {
-    case 'exact':
-      return `${events}.`;
-    case 'about':
-      if (unlisted > 0 && count > 0) return `About ${formatCount(count)} to ${events}.`;
-      return `${unlisted > 0 ? 'Up to about' : 'About'} ${events}.`;
-    case 'up_to':
-      return `Up to ${events}.`;
-    case 'up_to_about':
-      return `Up to about ${events}.`;
-  }
+  const all = count + unlisted;
+  if (certainty === 'exact') return plural(all, '{0} event will be sent.', '{0} events will be sent.');
+  if (certainty === 'up_to')
+    return plural(all, 'Up to {0} event will be sent.', 'Up to {0} events will be sent.');
+  if (certainty === 'about' && unlisted === 0)
+    return plural(all, 'About {0} event will be sent.', 'About {0} events will be sent.');
+  if (certainty === 'about' && count > 0) return t`About ${count} to ${all} events will be sent.`;
+  return plural(all, 'Up to about {0} event will be sent.', 'Up to about {0} events will be sent.');
 }
 
 const skipped = 'The replay skips events that have been delivered or are waiting for their first attempt.';
@@ -208,9 +205,12 @@ function Preview({ preview }: { preview: ReplayPreview }) {
       {note && <p>{note}</p>}
       {unlisted > 0 && (
         <p>
-          The statistics list only the most frequent event types.{' '}
-          {plural(unlisted, 'event has another type', 'events have other types')} and may go to this webhook,
-          too.
+          {t`The statistics list only the most frequent event types.`}{' '}
+          {plural(
+            unlisted,
+            '{0} event has another type and may go to this webhook, too.',
+            '{0} events have other types and may go to this webhook, too.',
+          )}
         </p>
       )}
       {preview.byType.length > 0 && (

@@ -13,7 +13,7 @@ import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
-import { plural } from '../../text/format';
+import { plural } from '../../text/language';
 import { ClockTime, TimeAgo } from '../../text/time';
 import { outcomeOf } from '../deliveries/delivery-tag';
 import { rereadAfterMs } from '../deliveries/next-attempt';
@@ -172,5 +172,5 @@ function reasonOf(webhook: JudgedWebhook): string | undefined {
 /** `all types`, the only type, or how many there are. */
 function Types({ types }: { types: readonly string[] }) {
   if (types.includes('*')) return 'all types';
-  return types.length === 1 ? <code>{types[0]}</code> : plural(types.length, 'type');
+  return types.length === 1 ? <code>{types[0]}</code> : plural(types.length, '{0} type', '{0} types');
 }
