@@ -33,19 +33,23 @@ export interface DeliveryParts {
   stop: () => Promise<void>;
 }
 
-export interface DeliveringOptions {
+/** What every part of a node is made of. */
+export interface NodeParts {
   config: Config;
   database: Database;
+  logger: Logger;
+  metrics: Metrics;
+  now: () => number;
+  policy: AddressPolicy;
+  recorded: Notifier;
+}
+
+export interface DeliveringOptions extends NodeParts {
   target: DatabaseTarget;
   /** Whether no other node can run on this database. */
   alone: boolean;
   reachability: Reachability;
   tracer: AttemptTracer | undefined;
-  policy: AddressPolicy;
-  logger: Logger;
-  metrics: Metrics;
-  recorded: Notifier;
-  now: () => number;
 }
 
 /** Creates what sends requests to receivers: the engine, verifications and tests. */

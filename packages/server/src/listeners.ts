@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
 import { TokenDirectory } from './access/auth.js';
 import { GuessLimit } from './access/rate-limits.js';
 import type { LiveCatalogue } from './catalogue/live-catalogue.js';
@@ -16,7 +15,6 @@ import { Repeating } from './signals/repeating.js';
 import { listen } from './web/listener.js';
 
 export interface ListenerParts extends Omit<PublicApiParts, 'tokens' | 'guesses'> {
-  logger: Logger;
   catalogue: LiveCatalogue;
   delivery: DeliveryParts;
   tracer: Tracing | undefined;

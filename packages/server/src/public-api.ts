@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { bearerText, installAuth, type TokenDirectory } from './access/auth.js';
 import { installIdempotency } from './access/idempotency.js';
 import { type GuessLimit, RateLimiter } from './access/rate-limits.js';
@@ -11,22 +11,18 @@ import { consoleRoutes, type PortalLogo, publicUrlOf } from './console/console.j
 import { consoleBuild, findConsoleFiles } from './console/console-files.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
-import type { DeliveryParts } from './delivering.js';
+import type { DeliveryParts, NodeParts } from './delivering.js';
 import { earliestReadableMs } from './events/event.js';
 import { eventRoutes } from './events/event-routes.js';
 import type { EventReads } from './events/event-store.js';
 import { tailRoute } from './events/tail-routes.js';
-import type { Metrics } from './operations/metrics.js';
-import type { Database } from './postgres/database.js';
 import { serveEventsDocument } from './reference/asyncapi.js';
 import { publicGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { commandLineRoutes, referenceRoutes } from './reference/reference.js';
 import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
-import { type Config, version } from './settings/config.js';
-import type { Notifier } from './signals/notifier.js';
+import { version } from './settings/config.js';
 import { statsRoutes } from './stats/stats-routes.js';
-import type { AddressPolicy } from './values/address.js';
 import { durationText } from './values/duration.js';
 import { limitConnections } from './web/connections.js';
 import { healthRoutes } from './web/health.js';
@@ -36,19 +32,12 @@ import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
 import { webhookRoutes } from './webhooks/webhook-routes.js';
 
 /** What the public listener is made of. */
-export interface PublicApiParts {
-  config: Config;
-  logger: FastifyBaseLogger;
-  now: () => number;
-  database: Database;
+export interface PublicApiParts extends NodeParts {
   /** Reads events from the primary, or from a replica that is up to date. */
   eventReads: EventReads;
   catalogue: Catalogue;
   logo: PortalLogo | undefined;
-  policy: AddressPolicy;
   delivery: Pick<DeliveryParts, 'secrets' | 'control'>;
-  recorded: Notifier;
-  metrics: Metrics;
   tokens: TokenDirectory;
   guesses: GuessLimit;
   isReady: () => Promise<boolean>;
@@ -172,15 +161,6 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
   serveEventsDocument(app, catalogue, version);
   referenceRoutes(app, title);
   commandLineRoutes(app);
-  consoleRoutes(app, {
-    version,
-    logo: parts.logo,
-    files: findConsoleFiles(consoleBuild()),
-    retentionMs,
-    retryScheduleMs,
-    name: config.portalName,
-    accent: config.portalAccent,
-    frameOrigins: config.portalOrigins,
-  });
+  consoleRoutes(app, { ...config, logo: parts.logo, files: findConsoleFiles(consoleBuild()) });
   return app;
 }

@@ -1,6 +1,6 @@
 import { openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
-import { AuditWatch } from './audit/audit-watch.js';
+import { AuditWatch, auditWatchMs } from './audit/audit-watch.js';
 import { readCatalogueFile } from './catalogue/catalogue-file.js';
 import { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { writeCell } from './cells/relocation-store.js';
@@ -17,11 +17,12 @@ import { ReadReplica } from './postgres/read-replica.js';
 import { migrateWhenReachable } from './postgres/startup.js';
 import { type Membership, requestConnections } from './processes/membership.js';
 import { recordedPayloads } from './resources/resource-operations.js';
-import { Maintenance } from './retention/maintenance.js';
+import { maintain, maintenanceMs } from './retention/maintenance.js';
 import { type Config, ConfigError } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
-import { EventCounting } from './stats/event-count-store.js';
+import { Repeating } from './signals/repeating.js';
+import { countEvents, countingMs } from './stats/event-count-store.js';
 import { createAddressPolicy } from './values/address.js';
 import { rotateSecrets } from './webhooks/secret-store.js';
 
@@ -94,14 +95,20 @@ export async function startService(
     if (config.roles.has('maintenance')) {
       const audit = new AuditWatch(database, logger);
       watchAudit(metrics, audit);
-      for (const job of [
-        new Maintenance(database, logger, config.eventRetentionMs),
-        new EventCounting(database, logger),
-        audit,
-      ]) {
-        await startup.whenReady(() => job.start());
-        closers.push(() => job.stop());
-      }
+      const { eventRetentionMs: retentionMs } = config;
+      const runMaintenance = () => maintain({ database, logger, retentionMs, stopping: stopping.signal });
+      await startup.whenReady(async () => {
+        await runMaintenance();
+        const jobs = [
+          new Repeating(maintenanceMs, runMaintenance, logger),
+          new Repeating(countingMs, () => countEvents(database), logger),
+          new Repeating(auditWatchMs, () => audit.verifyNext(), logger),
+        ];
+        closers.push(async () => {
+          stopping.abort();
+          await Promise.all(jobs.map((job) => job.stop()));
+        });
+      });
     }
 
     const parts = { config, database, tracer, policy, logger, metrics, recorded, now };

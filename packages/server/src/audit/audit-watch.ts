@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
 import type { Database } from '../postgres/database.js';
-import { Repeating } from '../signals/repeating.js';
 import { readAuditedOrganizations, verifyChain } from './chain-store.js';
 
 /** One organization per minute, so that verification never puts much load on the database. */
-const everyMs = 60_000;
+export const auditWatchMs = 60_000;
 
 /** Verifies the audit log continuously, one organization after another, and counts the results. */
 export class AuditWatch {
@@ -13,15 +12,10 @@ export class AuditWatch {
   readonly #broken = new Set<string>();
   #after = '';
   #verified = 0;
-  #repeating: Repeating | undefined;
 
   constructor(database: Database, logger: Logger) {
     this.#database = database;
     this.#logger = logger;
-  }
-
-  async start(): Promise<void> {
-    this.#repeating = new Repeating(everyMs, () => this.verifyNext(), this.#logger);
   }
 
   /** Returns how many chains were broken when last verified, and how many verifications there have been. */
@@ -44,9 +38,5 @@ export class AuditWatch {
       { organization_id: organizationId, fault: fault.kind, position: fault.position, audit_id: fault.id },
       'the audit log was altered; run posthorn audit verify',
     );
-  }
-
-  async stop(): Promise<void> {
-    await this.#repeating?.stop();
   }
 }

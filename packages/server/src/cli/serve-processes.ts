@@ -103,7 +103,7 @@ export const drainMsMax = 9_400;
 /** Runs one of several processes, under a supervisor. */
 export async function serveAsProcess({ config, env, terminal }: OperatorContext): Promise<void> {
   const member = new Member();
-  const start = await member.start;
+  const { start } = member;
   const logger = createLogger(config, terminal, start.process);
   const service = await startService(configOf(config, start), logger, Date.now, env, {
     ...start,

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Config, ConfigError } from '../settings/config.js';
+import { type Config, ConfigError, version } from '../settings/config.js';
 import { dayMs } from '../values/duration.js';
 import { Problem } from '../values/problem.js';
 import { urlOf } from '../web/listener.js';
@@ -13,17 +13,14 @@ export interface PortalLogo {
   type: 'image/svg+xml' | 'image/png';
 }
 
-export interface ConsoleOptions {
+export interface ConsoleOptions
+  extends Pick<
+    Config,
+    'eventRetentionMs' | 'portalAccent' | 'portalName' | 'portalOrigins' | 'retryScheduleMs'
+  > {
   /** Undefined if the console is not built. */
   files: ConsoleFiles | undefined;
-  version: string;
-  name: string | undefined;
-  accent: string | undefined;
   logo: PortalLogo | undefined;
-  /** Origins whose pages may show the console in a frame. */
-  frameOrigins: readonly string[];
-  retentionMs: number;
-  retryScheduleMs: readonly number[];
 }
 
 const logoBytesMax = 64 * 1024;
@@ -33,8 +30,8 @@ const open = { open: true, queryIsIgnored: true };
 
 /** Serves the console below `/console`, and redirects browsers there from `/`. */
 export function consoleRoutes(app: FastifyInstance, options: ConsoleOptions): void {
-  const guard = guardOf(options.frameOrigins);
-  indexRoute(app, options.version);
+  const guard = guardOf(options.portalOrigins);
+  indexRoute(app);
   settingsRoute(app, options, guard);
   logoRoute(app, options.logo);
   filesRoutes(app, options.files, guard);
@@ -65,7 +62,7 @@ function guardOf(frameOrigins: readonly string[]): Guard {
   };
 }
 
-function indexRoute(app: FastifyInstance, version: string): void {
+function indexRoute(app: FastifyInstance): void {
   const index = {
     name: 'Posthorn',
     version,
@@ -93,7 +90,7 @@ function indexRoute(app: FastifyInstance, version: string): void {
 
 /** Serves what the page needs before anyone signs in. Browsers enforce the frame origins, so they are not included. */
 function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
-  const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
+  const { portalName: name = null, portalAccent: accent = null, logo } = options;
   const settings = StaticContent.of(
     'application/json; charset=utf-8',
     JSON.stringify({
@@ -101,8 +98,8 @@ function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Gua
       accent,
       logo: logo ? '/console/logo' : null,
       version,
-      retention_days: Math.floor(retentionMs / dayMs),
-      retry_waits_ms: retryScheduleMs,
+      retention_days: Math.floor(options.eventRetentionMs / dayMs),
+      retry_waits_ms: options.retryScheduleMs,
     }),
   );
   app.get('/console/settings.json', { config: open, ...encodedRoute }, async (request, reply) =>

@@ -1,13 +1,20 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { DatabaseTarget } from '../postgres/database.js';
 
-/** What a service gets from its supervisor if several processes on this machine share its listeners. */
-export interface Membership {
+/** What a worker has to know to start. */
+export interface Start {
   /** The number of this process, from 1. */
   process: number;
   processes: number;
   /** The embedded database, which the supervisor runs. Undefined with DATABASE_URL. */
   target: DatabaseTarget | undefined;
+}
+
+/** The environment variable that tells a worker how to start, in JSON. */
+export const startVariable = 'POSTHORN_WORKER';
+
+/** What a service gets if several processes on this machine share its listeners. */
+export interface Membership extends Start {
   /** Returns the metrics of all processes. */
   collectMetrics: () => Promise<string>;
 }
@@ -36,28 +43,13 @@ export interface SharedUrls {
   platformUrl: string | undefined;
 }
 
-/** What a worker has to know to start. */
-export interface Start {
-  kind: 'start';
-  /** The number of this process, from 1. */
-  process: number;
-  processes: number;
-  /** The embedded database, which the supervisor runs. Undefined if DATABASE_URL is set. */
-  target: DatabaseTarget | undefined;
-}
-
 /** What the supervisor sends to a worker. */
 export type SupervisorMessage =
-  | Start
   /** Gently: other workers have taken over, so no request has to be refused. */
-  | { kind: 'stop'; gently: boolean }
-  | { kind: 'read figures' }
-  | { kind: 'metrics'; text: string };
+  { kind: 'stop'; gently: boolean } | { kind: 'read figures' } | { kind: 'metrics'; text: string };
 
 /** What a worker sends to the supervisor. */
 export type WorkerMessage =
-  /** The worker can receive messages. What is sent before that is lost. */
-  | { kind: 'hello' }
   | { kind: 'ready'; urls: SharedUrls }
   /** Why the worker cannot start, in one line for the operator. */
   | { kind: 'failed'; reason: string }

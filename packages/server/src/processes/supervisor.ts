@@ -4,7 +4,7 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } f
 import type { DatabaseTarget } from '../postgres/database.js';
 import { OperatorError } from '../values/operator-error.js';
 import { Child, type Ending } from './child.js';
-import type { Figures, SharedUrls, Start } from './membership.js';
+import type { Figures, SharedUrls } from './membership.js';
 
 export interface SupervisorOptions {
   processes: number;
@@ -111,8 +111,7 @@ export class Supervisor {
 
   #fork(process: number): Child {
     const { processes, target } = this.#options;
-    const start: Start = { kind: 'start', process, processes, target };
-    const child = new Child(start, () => this.#collectMetrics());
+    const child = new Child({ process, processes, target }, () => this.#collectMetrics());
     this.#alive.add(child);
     void child.ended.then(() => this.#alive.delete(child));
     return child;
@@ -134,10 +133,12 @@ export class Supervisor {
   #recover(child: Child, ending: Ending, shortLivesBefore: number): void {
     const { logger } = this.#options;
     const { process } = child;
-    const remedy = remedyFor(shortLivesBefore, performance.now() - child.startedMs);
+    const isSteady = performance.now() - child.startedMs >= steadyMs;
+    const shortLives = isSteady ? 0 : shortLivesBefore + 1;
+    const wait_ms = waitAfter(shortLives);
     const reason = reasonOf(ending);
     this.#crashes.inc();
-    if (remedy.kind === 'give up') {
+    if (wait_ms === undefined) {
       this.#giveUp(
         new OperatorError(
           `Process ${process} ended ${shortLivesMax} times in a row shortly after it started, the last time with ` +
@@ -146,15 +147,12 @@ export class Supervisor {
       );
       return;
     }
-    logger.error(
-      { worker: process, reason, wait_ms: remedy.waitMs },
-      'a process ended; starting another one',
-    );
+    logger.error({ worker: process, reason, wait_ms }, 'a process ended; starting another one');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // A restart may have started one meanwhile.
-      if (!this.#current.has(process)) this.#employ(this.#fork(process), remedy.shortLives);
-    }, remedy.waitMs);
+      if (!this.#current.has(process)) this.#employ(this.#fork(process), shortLives);
+    }, wait_ms);
     this.#timers.add(timer);
   }
 
@@ -180,17 +178,7 @@ function reasonOf({ code, signal, reason }: Ending): string {
   return reason ?? (signal ? `signal ${signal}` : `exit code ${code}`);
 }
 
-/** What to do about a process that ended without being told to. */
-export type Remedy = { kind: 'start again'; waitMs: number; shortLives: number } | { kind: 'give up' };
-
-/** Decides what to do, given how many short lives in a row came before and how long this one lasted. */
-export function remedyFor(shortLivesBefore: number, livedMs: number): Remedy {
-  if (livedMs >= steadyMs) return { kind: 'start again', waitMs: firstWaitMs, shortLives: 0 };
-  const shortLives = shortLivesBefore + 1;
-  if (shortLives >= shortLivesMax) return { kind: 'give up' };
-  return {
-    kind: 'start again',
-    waitMs: firstWaitMs * 2 ** (shortLives - 1),
-    shortLives,
-  };
+/** Returns how long to wait before starting a process again after so many short lives; undefined means to give up. */
+export function waitAfter(shortLives: number): number | undefined {
+  return shortLives >= shortLivesMax ? undefined : firstWaitMs * 2 ** Math.max(0, shortLives - 1);
 }

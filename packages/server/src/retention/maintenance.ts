@@ -5,15 +5,15 @@ import { earliestAuditMs } from '../audit/audit.js';
 import { earliestReadableMs } from '../events/event.js';
 import { deleteEventKeys } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
-import { type Partitioned, partitioned } from '../postgres/partitions.js';
+import { partitioned } from '../postgres/partitions.js';
 import { readClockMs } from '../postgres/transaction.js';
-import { Repeating } from '../signals/repeating.js';
 import { levelFor } from '../signals/reported.js';
 import { dayMs } from '../values/duration.js';
 import { deleteOldBacklog, releaseHeld } from '../webhooks/waiting-store.js';
 import { dropPartitions, makePartitionsAhead, withMaintenanceLock } from './partition-store.js';
 
-const everyMs = 600_000;
+/** How often maintenance runs. */
+export const maintenanceMs = 600_000;
 /** How many rows one statement deletes or releases, so that it ends within its time limit. */
 const deletedAtOnce = 10_000;
 const heldAtOnce = 1_000;
@@ -23,84 +23,52 @@ const heldAtOnce = 1_000;
  */
 const repeatMsMax = 5_000;
 
-/** Runs periodic maintenance of the database, on one node at a time. */
-export class Maintenance {
-  readonly #database: Database;
-  readonly #logger: Logger;
+export interface MaintenanceOptions {
+  database: Database;
+  logger: Logger;
   /** How long events and deliveries can be read. */
-  readonly #retentionMs: number;
+  retentionMs: number;
+  /** Ends a run early. The next run continues. */
+  stopping?: AbortSignal;
   /** Returns the database's time: a node whose clock is ahead must not delete what is not old. */
-  readonly #now: () => Promise<number> | number;
-  #repeating: Repeating | undefined;
-  #isStopping = false;
+  now?: () => Promise<number> | number;
+}
 
-  constructor(
-    database: Database,
-    logger: Logger,
-    retentionMs: number,
-    now: () => Promise<number> | number = () => readClockMs(database),
-  ) {
-    this.#database = database;
-    this.#logger = logger;
-    this.#retentionMs = retentionMs;
-    this.#now = now;
-  }
-
-  async start(): Promise<void> {
-    await this.run();
-    this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
-  }
-
-  /** Runs all parts unless another node is running them. */
-  async run(): Promise<void> {
-    await this.#try('the lock', () =>
-      withMaintenanceLock(this.#database, async () => this.#runParts(await this.#now())),
-    );
-  }
-
-  async #runParts(nowMs: number): Promise<void> {
-    const dayAgo = new Date(nowMs - dayMs);
-    const earliestMs = earliestReadableMs(nowMs, this.#retentionMs);
-    await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
-    await this.#repeat('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
-    await this.#repeat('old backlog', () =>
-      deleteOldBacklog(this.#database, new Date(earliestMs), deletedAtOnce),
-    );
-    for (const parent of partitioned) {
-      const keepFromMs = parent === 'audit_log' ? earliestAuditMs(nowMs) : earliestMs;
-      await this.#try(`old ${parent}`, () => this.#drop(parent, keepFromMs, nowMs));
-    }
-    await this.#repeat('event keys', () => deleteEventKeys(this.#database, deletedAtOnce));
-    await this.#repeat('request keys', () => deleteRequestKeys(this.#database, deletedAtOnce));
-    await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));
-  }
-
-  /** Repeats a part until it changes no more rows, or until its time is up. In that case, the next run continues. */
-  async #repeat(part: string, work: () => Promise<number>): Promise<void> {
-    const endMs = performance.now() + repeatMsMax;
-    await this.#try(part, async () => {
-      while (!this.#isStopping && (await work()) > 0 && performance.now() < endMs);
-    });
-  }
-
-  /** Runs a part. If it fails, only logs that, so that the other parts still run. */
-  async #try(part: string, work: () => Promise<unknown>): Promise<void> {
+/** Maintains the database, unless another node is doing so. A part that fails does not keep the others from running. */
+export async function maintain(options: MaintenanceOptions): Promise<void> {
+  const { database, logger, retentionMs, stopping, now = () => readClockMs(database) } = options;
+  const attempt = async (part: string, work: () => Promise<unknown>) => {
     try {
       await work();
     } catch (error) {
       const fields = { part, reason: (error as Error).message };
-      this.#logger[levelFor(error)](fields, 'maintenance failed and will be retried');
+      logger[levelFor(error)](fields, 'maintenance failed and will be retried');
     }
-  }
-
-  async #drop(parent: Partitioned, keepFromMs: number, nowMs: number): Promise<void> {
-    const dropped = await dropPartitions(this.#database, parent, new Date(keepFromMs), new Date(nowMs));
-    if (dropped.length > 0)
-      this.#logger.info({ partitions: dropped }, 'dropped partitions past their retention');
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await this.#repeating?.stop();
-  }
+  };
+  /** Repeats a part until it changes no more rows, or until its time is up. In that case, the next run continues. */
+  const repeat = async (part: string, work: () => Promise<number>) => {
+    const endMs = performance.now() + repeatMsMax;
+    await attempt(part, async () => {
+      while (!stopping?.aborted && (await work()) > 0 && performance.now() < endMs);
+    });
+  };
+  const runParts = async (nowMs: number) => {
+    const earliestMs = earliestReadableMs(nowMs, retentionMs);
+    await attempt('partitions ahead', () => makePartitionsAhead(database, nowMs));
+    await repeat('held deliveries', () => releaseHeld(database, heldAtOnce));
+    await repeat('old backlog', () => deleteOldBacklog(database, new Date(earliestMs), deletedAtOnce));
+    for (const parent of partitioned) {
+      const keepFromMs = parent === 'audit_log' ? earliestAuditMs(nowMs) : earliestMs;
+      await attempt(`old ${parent}`, async () => {
+        const dropped = await dropPartitions(database, parent, new Date(keepFromMs), new Date(nowMs));
+        if (dropped.length > 0)
+          logger.info({ partitions: dropped }, 'dropped partitions past their retention');
+      });
+    }
+    await repeat('event keys', () => deleteEventKeys(database, deletedAtOnce));
+    await repeat('request keys', () => deleteRequestKeys(database, deletedAtOnce));
+    const dayAgo = new Date(nowMs - dayMs);
+    await repeat('portal sessions', () => deletePortalSessions(database, dayAgo, deletedAtOnce));
+  };
+  await attempt('the lock', () => withMaintenanceLock(database, async () => runParts(await now())));
 }

@@ -1,8 +1,6 @@
-import type { Logger } from 'pino';
 import type { Database, Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
 import { avoidScans } from '../postgres/transaction.js';
-import { Repeating } from '../signals/repeating.js';
 import type { CountsQuery } from './delivery-count-store.js';
 
 /** The lengths of the periods in which events are counted, in minutes. */
@@ -15,29 +13,12 @@ export type EventStep = 1 | 60 | 1440;
 const windowHours = 6;
 
 /** Statistics show an event within a minute. Counting less often writes fewer rows. */
-const everyMs = 45_000;
+export const countingMs = 45_000;
 
-/** Counts new events for the statistics, including those recorded from SQL. Only one node counts at a time. */
-export class EventCounting {
-  readonly #database: Database;
-  readonly #logger: Logger;
-  #repeating: Repeating | undefined;
-
-  constructor(database: Database, logger: Logger) {
-    this.#database = database;
-    this.#logger = logger;
-  }
-
-  async start(): Promise<void> {
-    this.#repeating = new Repeating(everyMs, () => countEvents(this.#database), this.#logger);
-  }
-
-  async stop(): Promise<void> {
-    await this.#repeating?.stop();
-  }
-}
-
-/** Counts the events that were recorded since the last call. Does nothing if another node is counting. */
+/**
+ * Counts the events that were recorded since the last call for the statistics, including those recorded from SQL. Does
+ * nothing if another node is counting.
+ */
 export async function countEvents(database: Database): Promise<void> {
   while (await database.transaction(countNext, true));
 }

@@ -7,18 +7,14 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConsoleOptions, consoleRoutes, loadPortalLogo } from '../../src/console/console.js';
 import { findConsoleFiles } from '../../src/console/console-files.js';
-import { ConfigError } from '../../src/settings/config.js';
+import { ConfigError, readConfig, version } from '../../src/settings/config.js';
 import { createListener } from '../../src/web/listener.js';
 import { sendRequest } from '../support/client.js';
 
 const page = '<!doctype html><title>Console</title>';
 const script = 'console.log(1);'.repeat(500);
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
-const defaults: Omit<ConsoleOptions, 'files'> = {
-  version: '1.2.3',
-  ...{ name: undefined, accent: undefined, logo: undefined, frameOrigins: [] },
-  ...{ retentionMs: 90 * 86_400_000, retryScheduleMs: [5_000] },
-};
+const defaults: Omit<ConsoleOptions, 'files'> = { ...readConfig({}), logo: undefined };
 
 let directory: string;
 const apps: FastifyInstance[] = [];
@@ -64,7 +60,7 @@ describe('GET /', () => {
       expect(status).toBe(200);
       expect(body).toMatchObject({
         name: 'Posthorn',
-        version: '1.2.3',
+        version,
         links: { console: '/console', reference: '/docs', events: '/v1/events' },
       });
     },
@@ -120,7 +116,7 @@ describe('the console', () => {
   });
 
   it('may be framed by the origins of the settings, and by no other', async () => {
-    const framed = await serve({ frameOrigins: ['https://app.example.com', 'http://localhost:3000'] });
+    const framed = await serve({ portalOrigins: ['https://app.example.com', 'http://localhost:3000'] });
     const { headers } = await sendRequest(`${framed}/console`);
     expect(headers.get('content-security-policy')).toContain(
       'frame-ancestors https://app.example.com http://localhost:3000; ',
@@ -169,8 +165,8 @@ describe('GET /console/settings.json', () => {
   it('has nulls where nothing is set', async () => {
     const { body, headers } = await sendRequest(`${url}/console/settings.json`);
     expect(body).toEqual({
-      ...{ name: null, accent: null, logo: null, version: '1.2.3' },
-      ...{ retention_days: 90, retry_waits_ms: [5_000] },
+      ...{ name: null, accent: null, logo: null, version },
+      ...{ retention_days: 90, retry_waits_ms: readConfig({}).retryScheduleMs },
     });
     expect(headers.get('cache-control')).toBe('no-cache');
     expect(headers.get('etag')).not.toBeNull();
@@ -179,7 +175,7 @@ describe('GET /console/settings.json', () => {
 
   it('has the name, the accent and the logo of the platform, and not who may frame it', async () => {
     const branded = await serve({
-      ...{ name: 'Acme', accent: '#0a7d55', frameOrigins: ['https://app.example.com'] },
+      ...{ portalName: 'Acme', portalAccent: '#0a7d55', portalOrigins: ['https://app.example.com'] },
       logo: { bytes: Buffer.from(svg), type: 'image/svg+xml' },
     });
     const { body, text } = await sendRequest(`${branded}/console/settings.json`);

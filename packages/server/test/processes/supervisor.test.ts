@@ -2,24 +2,14 @@ import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type Remedy, remedyFor, Supervisor } from '../../src/processes/supervisor.js';
+import { Supervisor, waitAfter } from '../../src/processes/supervisor.js';
 
 const program = fileURLToPath(new URL('../fixtures/short-lived-worker.js', import.meta.url));
 
 describe('a process that ends unexpectedly', () => {
   test('is started again, after longer and longer waits, and after five short lives not any more', () => {
-    const waits: (number | Remedy['kind'])[] = [];
-    let shortLives = 0;
-    for (let lives = 0; lives < 6; lives += 1) {
-      const remedy = remedyFor(shortLives, 500);
-      waits.push(remedy.kind === 'give up' ? remedy.kind : remedy.waitMs);
-      if (remedy.kind === 'start again') shortLives = remedy.shortLives;
-    }
-    expect(waits).toEqual([100, 200, 400, 800, 'give up', 'give up']);
-  });
-
-  test('starts with a clean record after it has run for a while', () => {
-    expect(remedyFor(4, 60_000)).toEqual({ kind: 'start again', waitMs: 100, shortLives: 0 });
+    const waits = [0, 1, 2, 3, 4, 5].map(waitAfter);
+    expect(waits).toEqual([100, 100, 200, 400, 800, undefined]);
   });
 });
 

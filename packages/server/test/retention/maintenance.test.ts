@@ -5,7 +5,7 @@ import { writeAudit } from '../../src/audit/audit-store.js';
 import { verifyChain } from '../../src/audit/chain-store.js';
 import { deleteEventKeys } from '../../src/events/event-store.js';
 import type { Database } from '../../src/postgres/database.js';
-import { Maintenance } from '../../src/retention/maintenance.js';
+import { maintain } from '../../src/retention/maintenance.js';
 import { dayMs } from '../../src/values/duration.js';
 import { auditEntry } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
@@ -16,6 +16,8 @@ import { weekName, weekOf } from '../support/weeks.js';
 
 const silent = pino({ level: 'silent' });
 const retentionMs = 90 * dayMs;
+const run = (database: Database, now?: () => number, logger = silent) =>
+  maintain({ database, logger, retentionMs, ...(now && { now }) });
 const clients: pg.Client[] = [];
 afterAll(() => Promise.all(clients.map((client) => client.end())));
 
@@ -45,11 +47,10 @@ describe('on one node at a time', () => {
     await other.connect();
     await other.query('begin');
     await other.query("select pg_advisory_xact_lock(hashtextextended('posthorn.maintenance', 0))");
-    const maintenance = new Maintenance(database, silent, retentionMs);
-    await maintenance.run();
+    await run(database);
     expect((await partitionsOf(database)).events).toEqual([]);
     await other.query('commit');
-    await maintenance.run();
+    await run(database);
     expect((await partitionsOf(database)).events).toEqual(weeks(Date.now()));
   });
 
@@ -57,7 +58,7 @@ describe('on one node at a time', () => {
     const { database } = await freshDatabase();
     for (let turn = 0; turn < 2; turn++) {
       const nowMs = Date.now() + turn * 30 * dayMs;
-      await new Maintenance(database, silent, retentionMs, () => nowMs).run();
+      await run(database, () => nowMs);
       expect((await partitionsOf(database)).events?.at(-1)).toBe(weeks(nowMs).at(-1));
     }
   });
@@ -67,7 +68,7 @@ describe('on one node at a time', () => {
     const away = new Database({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     const warnings: unknown[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) });
-    await new Maintenance(away, logger, retentionMs).run();
+    await run(away, undefined, logger);
     expect(warnings).toEqual(['maintenance failed and will be retried']);
     await away.close();
   });
@@ -76,31 +77,31 @@ describe('on one node at a time', () => {
 test('after a missed week the first run creates what is missing and drops what is old', async () => {
   const { database } = await freshDatabase();
   let nowMs = Date.now();
-  const maintenance = new Maintenance(database, silent, retentionMs, () => nowMs);
-  await maintenance.run();
+  const runNow = () => run(database, () => nowMs);
+  await runNow();
   const before = weeks(nowMs);
   const endOfSecondMs = weekOf(nowMs) + 14 * dayMs;
   nowMs += 28 * dayMs;
-  await maintenance.run();
+  await runNow();
   const after = weeks(nowMs);
   expect((await partitionsOf(database)).events).toEqual([...before, ...after]);
   // The second week has one millisecond left that is not older than 90 days.
   nowMs = endOfSecondMs - 1 + 90 * dayMs;
-  await maintenance.run();
+  await runNow();
   const { events, deliveries } = await partitionsOf(database);
   expect(events).toEqual([...before.slice(1), ...after, ...weeks(nowMs)]);
   expect(deliveries).toEqual(events);
   nowMs += 1;
-  await maintenance.run();
+  await runNow();
   expect((await partitionsOf(database)).events).toEqual([...before.slice(2), ...after, ...weeks(nowMs)]);
 });
 
 test('a node whose clock is a year ahead drops nothing that is not old', async () => {
   const { database } = await freshDatabase();
-  await new Maintenance(database, silent, retentionMs).run();
+  await run(database);
   const before = await partitionsOf(database);
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 366 * dayMs);
-  await new Maintenance(database, silent, retentionMs).run().finally(() => clock.mockRestore());
+  await run(database).finally(() => clock.mockRestore());
   expect(await partitionsOf(database)).toEqual(before);
 });
 
@@ -117,7 +118,7 @@ describe('one run, a limited number at a time,', () => {
   select 'ORG-acme', n, 'EVT-' || n, now() - n * interval '1 minute' - interval '30 s' from generate_series(1, 2000) n`,
     });
     expect(await deleteEventKeys(database, 10)).toBe(10);
-    await new Maintenance(database, silent, retentionMs).run();
+    await run(database);
     expect(await countOf(database, 'event_keys')).toBe(1_439);
   });
 
@@ -129,14 +130,13 @@ describe('one run, a limited number at a time,', () => {
   insert into posthorn.request_keys (organization_id, token_id, route, key, fingerprint, created_at)
   values ('ORG-acme', 'TOK-1', 'POST /', '1', '', now())`,
     });
-    await new Maintenance(database, silent, retentionMs, () => Date.now() + 2 * dayMs).run();
+    await run(database, () => Date.now() + 2 * dayMs);
     expect([await countOf(database, 'event_keys'), await countOf(database, 'request_keys')]).toEqual([1, 1]);
   });
 
   test('releases all deliveries that are still held although their webhook is active', async () => {
     const { database } = await withNode();
-    const maintenance = new Maintenance(database, silent, retentionMs);
-    await maintenance.run();
+    await run(database);
     await database.query({
       text: `
   insert into posthorn.deliveries (organization_id, webhook_id, created_at, id, event_id, event_type,
@@ -144,7 +144,7 @@ describe('one run, a limited number at a time,', () => {
   select 'ORG-acme', 'WHK-1', now(), 'WDLV-' || n, 'EVT-' || n, 'invoice.paid', now(), now(), 0, 1
     from generate_series(1, 2500) n`,
     });
-    await maintenance.run();
+    await run(database);
     expect(await countOf(database, 'deliveries where leased_by = 0')).toBe(0);
   });
 });
@@ -156,8 +156,7 @@ describe('as the clock moves on', () => {
   const countOf = async (path: string) => (await tenant.data('GET', path)).length;
   const events = () => countOf(`/v1/events?organization_id=${tenant.organization}`);
   const entries = () => countOf('/v1/audit-logs');
-  const maintain = () =>
-    new Maintenance(service.database, silent, retentionMs, () => Date.now() + service.clock.offsetMs).run();
+  const runLater = () => run(service.database, () => Date.now() + service.clock.offsetMs);
 
   beforeEach(async () => {
     service ??= await startTestService();
@@ -177,7 +176,7 @@ describe('as the clock moves on', () => {
     expect([await events(), await entries()]).toEqual([0, 1]);
     // All of its week is old then.
     service.clock.offsetMs = 97 * dayMs;
-    await maintain();
+    await runLater();
     const stored = await partitionsOf(service.database);
     expect(stored.events).not.toContain(weekName(startMs));
     expect(stored.deliveries).toEqual(stored.events);
@@ -191,7 +190,7 @@ describe('as the clock moves on', () => {
   test('after 366 days the audit log is empty at once, and its partition is dropped after one run', async () => {
     service.clock.offsetMs = 366 * dayMs;
     expect(await entries()).toBe(0);
-    await maintain();
+    await runLater();
     expect((await partitionsOf(service.database)).audit_log).not.toContain(firstOfMonth(startMs));
     const { rows } = await service.database.query({ text: 'select from posthorn.audit_log' });
     expect(rows).toEqual([]);
