@@ -1,50 +1,23 @@
 import type { FastifyInstance } from 'fastify';
-import { bearerText, installAuth, type TokenDirectory } from './access/auth.js';
+import { installAuth } from './access/auth.js';
 import { installIdempotency } from './access/idempotency.js';
-import { type GuessLimit, RateLimiter } from './access/rate-limits.js';
+import { RateLimiter } from './access/rate-limits.js';
 import { limitReads, readLimits } from './access/read-slots.js';
-import { ownTokenRoute } from './access/token-routes.js';
-import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
-import { eventTypeRoutes } from './catalogue/event-type-routes.js';
-import { consoleRoutes, type PortalLogo, publicUrlOf } from './console/console.js';
+import { consoleRoutes, publicUrlOf } from './console/console.js';
 import { consoleBuild, findConsoleFiles } from './console/console-files.js';
-import { deliveryRoutes } from './deliveries/delivery-routes.js';
-import { replayRoutes } from './deliveries/replay-routes.js';
-import type { DeliveryParts, NodeParts } from './delivering.js';
-import { earliestReadableMs } from './events/event.js';
-import { eventRoutes } from './events/event-routes.js';
-import type { EventReads } from './events/event-store.js';
-import { tailRoute } from './events/tail-routes.js';
+import { type PublicApiParts, publicRoutes } from './public-routes.js';
 import { serveEventsDocument } from './reference/asyncapi.js';
 import { publicGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { commandLineRoutes, referenceRoutes } from './reference/reference.js';
 import { webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
 import { version } from './settings/config.js';
-import { statsRoutes } from './stats/stats-routes.js';
 import { durationText } from './values/duration.js';
 import { limitConnections } from './web/connections.js';
-import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
 import { addRoutes, type Tag } from './web/route.js';
 import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
-import { webhookRoutes } from './webhooks/webhook-routes.js';
-
-/** What the public listener is made of. */
-export interface PublicApiParts extends NodeParts {
-  /** Reads events from the primary, or from a replica that is up to date. */
-  eventReads: EventReads;
-  catalogue: Catalogue;
-  logo: PortalLogo | undefined;
-  delivery: Pick<DeliveryParts, 'secrets' | 'control'>;
-  tokens: TokenDirectory;
-  guesses: GuessLimit;
-  isReady: () => Promise<boolean>;
-  hasStarted: () => boolean;
-  /** Aborts when the service begins to stop, and ends the tails. */
-  stopping: AbortSignal;
-}
 
 const bodyLimit = 64 * 1024;
 
@@ -85,10 +58,8 @@ function elsewhere(method: string, path: string): string | undefined {
 
 /** Creates the public listener: API, console and reference. */
 export async function createPublicApi(parts: PublicApiParts): Promise<FastifyInstance> {
-  const { config, catalogue, database, eventReads, logger, now, policy, tokens } = parts;
-  const { control, secrets } = parts.delivery;
-  const { eventRetentionMs: retentionMs, publicOrigin: serverUrl, retryScheduleMs, webhooksMax } = config;
-  const earliestMs = () => earliestReadableMs(now(), retentionMs);
+  const { config, catalogue, database, logger, now, tokens } = parts;
+  const { eventRetentionMs: retentionMs, publicOrigin: serverUrl, retryScheduleMs } = config;
   const app = await createListener({
     name: 'public',
     logger,
@@ -103,43 +74,11 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
   );
   const rateLimits = { reads: config.rateLimitReads, writes: config.rateLimitWrites };
   installAuth(app, tokens, new RateLimiter(rateLimits, now), parts.guesses);
-  const limits = readLimits(database.use.max);
-  limitReads(app, limits);
+  limitReads(app, readLimits(database.use.max));
   const unsent = new UnsentBytes();
   limitUnsentBytes(app, unsent);
-  installIdempotency(app, database, secrets);
-  const routes = [
-    ...healthRoutes(parts.isReady),
-    ...eventRoutes({ database, earliestMs, eventReads }),
-    tailRoute({
-      eventReads,
-      database,
-      now,
-      earliestMs,
-      recorded: parts.recorded,
-      stopping: parts.stopping,
-      isStillAllowed: (request) => tokens.allows(bearerText(request)),
-      readsMax: limits.tails,
-      unsent,
-    }),
-    ...eventTypeRoutes(catalogue),
-    ...webhookRoutes({
-      database,
-      catalogue,
-      control,
-      now,
-      webhooksMax,
-      policy,
-      secrets,
-      earliestMs,
-      eventReads,
-    }),
-    ...deliveryRoutes({ database, earliestMs, userAgent: `Posthorn/${version}` }),
-    ...replayRoutes({ database, catalogue, earliestMs }),
-    ...auditRoutes(database, now),
-    ownTokenRoute(),
-    ...statsRoutes(database, now),
-  ];
+  installIdempotency(app, database, parts.delivery.secrets);
+  const routes = publicRoutes(parts, unsent);
   addRoutes(app, routes);
   const title = 'Posthorn API';
   const about = (current: Catalogue): DocumentInfo => ({

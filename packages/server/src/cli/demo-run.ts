@@ -7,9 +7,8 @@ import { type Config, settings, unknownSettings } from '../settings/config.js';
 import { platformToken } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from './demo-data.js';
 import type { OperatorContext } from './operator.js';
-import { loggerTo, useHeapSparingly } from './service-process.js';
+import * as serving from './service-process.js';
 
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;
@@ -39,7 +38,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
   };
   if (terminal.isInteractive) terminal.line('Starting…');
   try {
-    const logger = loggerTo(log, config);
+    const logger = serving.loggerTo(log, config);
     const summary = await runOnService(config, logger, { perSecond, forMs, stop: stop.signal, onStart });
     close();
     if (options.json) terminal.line(JSON.stringify(summary));
@@ -59,9 +58,9 @@ async function runOnService(
   options: Pick<demo.DemoOptions, 'perSecond' | 'forMs' | 'stop' | 'onStart'>,
 ): Promise<demo.Summary> {
   const service = await startService(config, logger);
-  useHeapSparingly();
+  serving.useHeapSparingly();
   try {
-    const accessToken = await prepareDemo(service.database, config, Date.now());
+    const accessToken = await serving.prepareDemo(service.database, config, Date.now());
     return await demo.runDemo({
       ...options,
       service: {
@@ -73,10 +72,10 @@ async function runOnService(
         console: {
           url: service.consoleLink?.() ?? '',
           link: service.consoleLink?.(accessToken) ?? '',
-          tokenFile: join(config.dataDir, demoTokenFile),
+          tokenFile: join(config.dataDir, serving.demoTokenFile),
         },
       },
-      organizationId: demoOrganization,
+      organizationId: serving.demoOrganization,
       seed: Date.now(),
     });
   } finally {

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { type EmbeddedDatabase, EmbeddedUnavailable, hasDatabase, openEmbedded } from '@posthorn/embedded';
+import { EmbeddedUnavailable, hasDatabase } from '@posthorn/embedded';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import { loadPortalLogo } from '../console/console.js';
-import { Database } from '../postgres/database.js';
+import type { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
   obstaclesIn,
@@ -32,6 +32,7 @@ import {
   webhooksText,
 } from './finding.js';
 import type { OperatorCommand } from './operator.js';
+import { type OpenDatabase, openTarget } from './with-database.js';
 
 const clockMsMax = 1_000;
 
@@ -97,38 +98,27 @@ function usesDirectory({ databaseUrl, secretKeys, platformToken }: Config): bool
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {
-  let embedded: EmbeddedDatabase | undefined;
-  if (config.databaseUrl === undefined) {
-    const opened = await openOwn(config.dataDir);
-    if ('state' in opened) return yield opened;
-    embedded = opened;
-  }
-  const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
-  const pool = new Database(target, 1);
+  let opened: OpenDatabase;
   try {
-    yield* aboutDatabase(pool, config, embedded !== undefined);
+    if (config.databaseUrl === undefined && !(await hasDatabase(config.dataDir)))
+      return yield warning(
+        'database',
+        `there is none in ${resolve(config.dataDir)} yet; posthorn serve creates it`,
+        'If the service already has a database, run the command in the directory of the service, or set ' +
+          'POSTHORN_DATA_DIR or DATABASE_URL.',
+      );
+    opened = await openTarget(config);
+  } catch (error) {
+    if (!(error instanceof EmbeddedUnavailable)) throw error;
+    return yield problem('database', 'the embedded database cannot be opened', error.message);
+  }
+  try {
+    yield* aboutDatabase(opened.database, config, opened.embedded !== undefined);
   } catch (error) {
     yield unusable('database', 'DATABASE_URL', error);
   } finally {
-    await pool.close();
-    await embedded?.close();
+    await opened.close();
   }
-}
-
-/** Opens the embedded database, or returns why that is not possible. */
-async function openOwn(dataDir: string): Promise<EmbeddedDatabase | Finding> {
-  try {
-    if (await hasDatabase(dataDir)) return await openEmbedded(dataDir, 'command');
-  } catch (error) {
-    if (!(error instanceof EmbeddedUnavailable)) throw error;
-    return problem('database', 'the embedded database cannot be opened', error.message);
-  }
-  return warning(
-    'database',
-    `there is none in ${resolve(dataDir)} yet; posthorn serve creates it`,
-    'If the service already has a database, run the command in the directory of the service, or set ' +
-      'POSTHORN_DATA_DIR or DATABASE_URL.',
-  );
 }
 
 async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {

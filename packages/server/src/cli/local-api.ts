@@ -1,28 +1,20 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
+import type { TokenDirectory } from '../access/auth.js';
 import { scopes, type Token } from '../access/token.js';
 import { auditEntryJson, earliestAuditMs } from '../audit/audit.js';
-import { auditRoutes } from '../audit/audit-routes.js';
 import { type AuditFilter, readNewestAudit } from '../audit/audit-store.js';
 import { readCatalogue } from '../catalogue/catalogue-store.js';
-import { eventTypeRoutes } from '../catalogue/event-type-routes.js';
-import { deliveryRoutes } from '../deliveries/delivery-routes.js';
-import { earliestReadableMs } from '../events/event.js';
-import { eventRoutes } from '../events/event-routes.js';
-import type { EventReads } from '../events/event-store.js';
-import { tailRoute } from '../events/tail-routes.js';
 import type { Database } from '../postgres/database.js';
-import { type Config, version } from '../settings/config.js';
+import { type PublicApiParts, publicRoutes } from '../public-routes.js';
+import type { Config } from '../settings/config.js';
 import { Notifier } from '../signals/notifier.js';
 import { Problem } from '../values/problem.js';
 import { createListener } from '../web/listener.js';
 import { addRoutes } from '../web/route.js';
 import { UnsentBytes } from '../web/unsent-bytes.js';
-import type { WebhookContext } from '../webhooks/webhook-changes.js';
-import { webhookRoutes } from '../webhooks/webhook-routes.js';
-import { requireHere } from './elsewhere.js';
-import { openDatabase } from './with-database.js';
+import { openDatabase, requireHere } from './with-database.js';
 
 /** What an operator asks for. Without an organization, this is the audit log of all organizations. */
 export type Asked = Omit<AuditFilter, 'organization_id' | 'fromMs'> & {
@@ -97,29 +89,14 @@ async function createReadRoutes(
     done();
   });
   const { catalogue } = await readCatalogue(database);
-  const earliestMs = () => earliestReadableMs(Date.now(), config.eventRetentionMs);
-  const eventReads: EventReads = (work) => work(database);
-  const tail = tailRoute({
-    database,
-    earliestMs,
-    now: Date.now,
-    eventReads,
+  const parts: Partial<PublicApiParts> = {
+    ...{ config, catalogue, database, now: Date.now, stopping },
+    eventReads: (work) => work(database),
     recorded: new Notifier(),
-    isStillAllowed: async () => true,
-    stopping,
-    readsMax: 1,
-    unsent: new UnsentBytes(),
-  });
-  const { webhooksMax } = config;
-  const routes = [
-    ...eventTypeRoutes(catalogue),
-    ...eventRoutes({ database, earliestMs, eventReads }),
-    tail,
-    // Nothing that only reads needs the other parts.
-    ...webhookRoutes({ database, catalogue, webhooksMax } as WebhookContext),
-    ...deliveryRoutes({ database, earliestMs, userAgent: `Posthorn/${version}` }),
-    ...auditRoutes(database, Date.now),
-  ];
+    tokens: { allows: async () => true } as Partial<TokenDirectory> as TokenDirectory,
+  };
+  // Nothing that only reads needs the other parts.
+  const routes = publicRoutes(parts as PublicApiParts, new UnsentBytes());
   addRoutes(
     app,
     routes.filter(({ method }) => method === 'GET'),

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
-import { openEmbedded } from '@posthorn/embedded';
 import { json } from 'posthorn';
-import { Database } from '../postgres/database.js';
 import { type BlockingSession, migrate } from '../postgres/migrate.js';
 import type { OperatorCommand } from './operator.js';
+import { openTarget } from './with-database.js';
 
 export const migrateCommand: OperatorCommand = {
   name: 'migrate',
@@ -11,13 +10,10 @@ export const migrateCommand: OperatorCommand = {
   options: { json },
   run: async ({ options, config, terminal }) => {
     terminal.finishesWithoutReader = true;
-    const embedded =
-      config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
+    const { database, embedded, close } = await openTarget(config);
     // These settings suggest production, so DATABASE_URL may be missing by mistake.
     if (embedded && (config.secretKeys ?? config.platformToken) !== undefined && !options.json)
       terminal.line(`DATABASE_URL is not set: using the embedded database in ${resolve(config.dataDir)}.`);
-    const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
-    const database = new Database(target, 1);
     try {
       const applied = await migrate(database, (session) => {
         if (!options.json) terminal.line(waitingFor(session));
@@ -29,8 +25,7 @@ export const migrateCommand: OperatorCommand = {
       for (const name of applied) terminal.line(`applied ${name}`);
       if (applied.length === 0) terminal.line('Nothing to apply: the database is up to date.');
     } finally {
-      await database.close();
-      await embedded?.close();
+      await close();
     }
   },
 };

@@ -3,7 +3,7 @@ import { type Command, CommandFailure, type Context, type Section, UsageError } 
 import * as errors from '../postgres/database-errors.js';
 import { type Config, readConfig, type SettingName, settings } from '../settings/config.js';
 import { OperatorError } from '../values/operator-error.js';
-import { connectAdvice, tooSlow } from './with-database.js';
+import { unreachableFailure } from './with-database.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {
@@ -72,15 +72,9 @@ function plainText(markdown: string): string {
 export function failureOf(error: unknown): unknown {
   if (error instanceof OperatorError || error instanceof EmbeddedUnavailable)
     return new CommandFailure(error.message);
-  if (errors.isTooSlow(error)) return new CommandFailure(`The database ${tooSlow}. Try again.`);
-  if (!errors.isRefusedWrite(error) && (errors.isUnreachable(error) || errors.isConnectFailure(error))) {
-    const advice =
-      connectAdvice(error, 'DATABASE_URL') ??
-      'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
-    return new CommandFailure(
-      `Cannot connect to the database: ${errors.reasonOf(error as Error)}. ${advice}`,
-    );
-  }
+  const advice = 'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
+  const unreachable = unreachableFailure(error, 'database', 'DATABASE_URL', advice);
+  if (unreachable) return unreachable;
   if (errors.isForbidden(error))
     return new CommandFailure(
       `The user in DATABASE_URL lacks a permission: ${errors.reasonOf(error as Error)}. Run posthorn doctor to see what to do.`,

@@ -8,7 +8,6 @@ import type { Step } from '../moving/plan.js';
 import { grouped, MoveRefused, seconds } from '../moving/state-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
 import { Database } from '../postgres/database.js';
-import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
 import { isMigrated } from '../postgres/migrate.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { openSecretBox, parseSecretKeys } from '../settings/keys.js';
@@ -18,9 +17,8 @@ import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import { SecretBox } from '../values/secret-box.js';
 import { reencryptHeaders } from '../webhooks/webhook-headers.js';
-import { writtenHere } from './elsewhere.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
-import { connectAdvice, tooSlow, withDatabase } from './with-database.js';
+import { unreachableFailure, withDatabase, writtenHere } from './with-database.js';
 
 /** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
@@ -159,11 +157,8 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
 }
 
 function refuseTarget(error: unknown): never {
-  if (isTooSlow(error)) throw new CommandFailure(`The --to database ${tooSlow}. Try again.`);
-  if (!isUnreachable(error) && !isConnectFailure(error)) throw error;
-  const advice =
-    connectAdvice(error, '--to') ?? 'Check that the URL is correct and that PostgreSQL is running there.';
-  throw new CommandFailure(`Cannot connect to the --to database: ${reasonOf(error as Error)}. ${advice}`);
+  const advice = 'Check that the URL is correct and that PostgreSQL is running there.';
+  throw unreachableFailure(error, '--to database', '--to', advice) ?? error;
 }
 
 async function moveOf(context: OperatorContext, from: Database, to: Database): Promise<Move> {

@@ -1,9 +1,8 @@
-import { type EmbeddedDatabase, openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
 import { CommandFailure } from 'posthorn';
 import { retireNodes } from '../cells/node-store.js';
 import { consoleLinks } from '../console/console.js';
-import { Database, type DatabaseTarget } from '../postgres/database.js';
+import type { Database } from '../postgres/database.js';
 import { readDatabaseFacts } from '../postgres/database-checks.js';
 import { migrate } from '../postgres/migrate.js';
 import { Member } from '../processes/member.js';
@@ -14,6 +13,7 @@ import { type Config, unknownSettings } from '../settings/config.js';
 import type { OperatorError } from '../values/operator-error.js';
 import { failureOf, type OperatorContext } from './operator.js';
 import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
+import { openTarget } from './with-database.js';
 
 /** Runs several processes under a supervisor until a signal ends them. */
 export async function serveProcesses({ config, env, terminal }: OperatorContext): Promise<void> {
@@ -32,59 +32,38 @@ export async function serveProcesses({ config, env, terminal }: OperatorContext)
     },
     terminal.isInteractive ? undefined : () => restart(),
   );
-  const embedded = config.databaseUrl === undefined ? await openOwnDatabase(config.dataDir) : undefined;
+  const { database, embedded, close } = await openTarget(config, 'serve');
   const supervisor = new Supervisor({ processes, logger, target: embedded?.connection });
   const greet = async ({ publicUrl, platformUrl }: SharedUrls) => {
     if (isStopping) return;
     const consoleLink = publicUrl === undefined ? undefined : consoleLinks(config, publicUrl);
-    await useDatabase(config, embedded, async (database) => {
+    try {
       await warnOfConnections(database, processes, logger);
       if (embedded) await welcome({ publicUrl, platformUrl, consoleLink, database }, config, terminal);
-    }).catch((error) =>
-      logger.warn({ reason: (error as Error).message }, 'the database cannot be checked yet'),
-    );
+    } catch (error) {
+      logger.warn({ reason: (error as Error).message }, 'the database cannot be checked yet');
+    }
     if (!embedded && consoleLink) logger.info(`console at ${consoleLink()}`);
     restart = () => void supervisor.restart();
     // A process that is already running may have loaded the code that was on disk before the signal.
     if (isRestartWanted) restart();
   };
-  const running = supervisor.start().then(greet);
   let end: NodeJS.Signals | OperatorError;
   try {
+    if (embedded) {
+      await migrate(database);
+      // No other node can use the embedded database, so every registered one is dead.
+      await retireNodes(database, 'all');
+    }
+    const running = supervisor.start().then(greet);
     end = await Promise.race([running.then(() => supervisor.givenUp), supervisor.givenUp, stopped]);
   } finally {
     await supervisor.stop();
-    await embedded?.close();
+    await close();
   }
   if (end instanceof Error) throw end;
   logger.info('stopped');
   if (end === 'SIGHUP') terminal.hangUp();
-}
-
-/** Starts the embedded database for all processes. No other node can use it, so every registered one is dead. */
-async function openOwnDatabase(dataDir: string): Promise<EmbeddedDatabase> {
-  const embedded = await openEmbedded(dataDir, 'serve');
-  const database = new Database(embedded.connection, 1);
-  try {
-    await migrate(database);
-    await retireNodes(database, 'all');
-    return embedded;
-  } catch (error) {
-    await embedded.close();
-    throw error;
-  } finally {
-    await database.close();
-  }
-}
-
-async function useDatabase(
-  { databaseUrl: connectionString = '' }: Config,
-  embedded: EmbeddedDatabase | undefined,
-  work: (database: Database) => Promise<void>,
-): Promise<void> {
-  const target: DatabaseTarget = embedded?.connection ?? { connectionString };
-  const database = new Database(target, 2);
-  await work(database).finally(() => database.close());
 }
 
 async function warnOfConnections(database: Database, processes: number, logger: Logger): Promise<void> {

@@ -1,11 +1,17 @@
+import { readFile } from 'node:fs/promises';
 import { stdout } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import { shellWord, type Terminal } from 'posthorn';
+import * as tokens from '../access/token.js';
+import { createToken, findToken } from '../access/token-store.js';
+import { operatorOrigin } from '../audit/audit-store.js';
+import type { NewEvent } from '../events/event.js';
+import { batchOf, recordBatch } from '../events/recording-store.js';
 import type { Database } from '../postgres/database.js';
 import type { Config } from '../settings/config.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from './demo-data.js';
+import { storedSecret } from '../settings/keys.js';
 
 /** Creates the log of a service. With several processes, each line has the number of its process. */
 export function createLogger(config: Config, terminal: Terminal, process?: number): Logger {
@@ -66,6 +72,38 @@ export function stopSignal(
  */
 export function useHeapSparingly(): void {
   setFlagsFromString('--heap-growing-percent=100');
+}
+
+export const demoOrganization = 'ORG-demo';
+/** The name of the file in the data directory. */
+export const demoTokenFile = 'demo-token';
+const demoEvents = new URL('../../assets/demo-events.json', import.meta.url);
+
+/** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
+export async function prepareDemo(
+  database: Database,
+  { dataDir, cell }: Pick<Config, 'dataDir' | 'cell'>,
+  nowMs: number,
+): Promise<string> {
+  const text = await storedSecret(dataDir, demoTokenFile, () => tokens.newTokenText(cell));
+  const hash = tokens.tokenHash(text);
+  if (await findToken(database, hash)) return text;
+  const token = tokens.newToken(
+    {
+      organization_id: demoOrganization,
+      workspace_id: null,
+      scopes: tokens.scopes,
+      portal: false,
+      actor: { type: 'user', id: 'USR-demo' },
+      lifetimeMs: tokens.defaultLifetimeMs,
+    },
+    nowMs,
+  );
+  await createToken(database, token, hash, operatorOrigin());
+  // A morning at a small company, oldest first.
+  const events: NewEvent[] = JSON.parse(await readFile(demoEvents, 'utf8'));
+  await recordBatch(database, batchOf(events));
+  return text;
 }
 
 export interface Welcoming {

@@ -6,10 +6,9 @@ import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
-import { requireHere, writtenHere } from './elsewhere.js';
 import type { OperatorCommand } from './operator.js';
 import { matching, organizationOf, workspaceOf } from './options.js';
-import { withDatabase } from './with-database.js';
+import { requireHere, withDatabase, writtenHere } from './with-database.js';
 
 export const tokenCreate: OperatorCommand = {
   name: 'token create',

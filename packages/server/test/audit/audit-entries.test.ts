@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { verifyChain } from '../../src/audit/chain-store.js';
-import { prepareDemo } from '../../src/cli/demo-data.js';
+import { prepareDemo } from '../../src/cli/service-process.js';
 import { type AuditRow, auditRows } from '../support/audit.js';
 import { dataDirectory } from '../support/data-directory.js';
 import { freshServiceDatabase } from '../support/database.js';
