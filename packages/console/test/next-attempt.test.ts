@@ -68,13 +68,13 @@ describe('a redelivery of a selection', () => {
     expect(effectSentenceOf(3, 0)).toBe('For each, a new delivery of the same event is created.');
   });
 
-  it('says what is skipped because its webhook is not verified', () => {
+  it('says what is skipped because its webhook is not active', () => {
     expect(heldSentenceOf(1, 3)).toBe(
-      '1 of the selected deliveries is skipped: it is waiting until its webhook is verified.',
+      '1 of the selected deliveries is skipped: it is waiting until its webhook is active.',
     );
     expect(heldSentenceOf(2, 3)).toBe(
-      '2 of the selected deliveries are skipped: they are waiting until their webhook is verified.',
+      '2 of the selected deliveries are skipped: they are waiting until their webhook is active.',
     );
-    expect(heldSentenceOf(2, 2)).toBe('All selected deliveries are waiting until their webhook is verified.');
+    expect(heldSentenceOf(2, 2)).toBe('All selected deliveries are waiting until their webhook is active.');
   });
 });

@@ -373,7 +373,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('button', { name: 'Activate' }).click();
     await page.getByText('Active', { exact: true }).waitFor();
     // The button to disable does not appear where another one was.
-    expect(await buttons()).toEqual(['Disable…', 'Replay…']);
+    expect(await buttons()).toEqual(['Pause…', 'Disable…', 'Replay…']);
     await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
     await page
@@ -710,20 +710,20 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/webhooks/${webhook.id}?tab=activity&${earlier}`, 'orders-eu');
     await page.getByRole('heading', { name: 'No attempts in this time range' }).waitFor();
     await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
-    await page.getByText('This delivery is waiting until the webhook is verified.').waitFor();
-    await page.getByText('after the webhook is verified', { exact: true }).waitFor();
+    await page.getByText('This delivery is waiting until the webhook is active.').waitFor();
+    await page.getByText('when the webhook is active', { exact: true }).waitFor();
     await page.getByText('The response had no body.').waitFor();
     await page.getByRole('link', { name: 'Open the webhook' }).waitFor();
     await visit(page, `/events/${event.id}`, 'invoice.paid');
-    await page.getByRole('link', { name: 'waiting for verification' }).waitFor();
+    await page.getByRole('link', { name: 'waiting for the webhook' }).waitFor();
     await visit(page, '/deliveries', 'Deliveries');
     await page.getByLabel('Select all deliveries shown').check();
     await pressKey(page, 'r');
     const dialog = page.getByRole('alertdialog', { name: 'Nothing to redeliver' });
-    await dialog.getByText('The selected delivery is waiting until its webhook is verified.').waitFor();
+    await dialog.getByText('The selected delivery is waiting until its webhook is active.').waitFor();
     expect(await dialog.getByRole('button').allInnerTexts()).toEqual(['Close']);
     await dialog.getByRole('button', { name: 'Close' }).click();
-    await page.getByRole('link', { name: 'waiting for verification' }).click();
+    await page.getByRole('link', { name: 'waiting for the webhook' }).click();
     await page.getByRole('heading', { name: 'orders-eu' }).waitFor();
     expect(faults).toEqual([]);
   });

@@ -36,6 +36,12 @@ export const webhookQuery = (id: string) =>
       judged(await posthorn.webhooks.get(id, { signal }), client),
   });
 
+export const webhookStatsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['webhooks', 'stats', id],
+    queryFn: ({ signal }) => posthorn.webhooks.stats(id, { signal }),
+  });
+
 const judgedWebhooksMax = 12;
 const verdictMs = 15_000;
 

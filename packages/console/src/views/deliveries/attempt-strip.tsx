@@ -99,7 +99,7 @@ export function AttemptStrip({
         {!delivery.final && (
           <span className="soft">
             Attempt {attempts.length + 1}:{' '}
-            <span>{next ? <Countdown to={next} /> : 'after the webhook is verified'}</span>
+            <span>{next ? <Countdown to={next} /> : 'when the webhook is active'}</span>
           </span>
         )}
       </div>

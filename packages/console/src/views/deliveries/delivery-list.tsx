@@ -227,7 +227,7 @@ function Row({
         {/* A long name is shortened, not what follows it. */}
         <span className="second parts narrow">
           {name !== undefined && <span className="cut">{name}</span>}
-          <span>{isHeld(delivery) ? 'waiting for verification' : outcomeOf(delivery)}</span>
+          <span>{isHeld(delivery) ? 'waiting for the webhook' : outcomeOf(delivery)}</span>
         </span>
       </td>
       {name !== undefined && <td className="wide">{name}</td>}

@@ -29,17 +29,17 @@ export function outcomeOf({ http_status, error }: Pick<Delivery, 'http_status' |
 }
 
 /**
- * A note in a row: the delivery is waiting until its webhook is verified. Links to the webhook's page, which says what
- * to do.
+ * A note in a row: the delivery is waiting until its webhook is active. Links to the webhook's page, which says what to
+ * do.
  */
 export function HeldNote({ webhookId }: { webhookId: string }) {
   return (
     <WebhookLink
       id={webhookId}
       className="link above"
-      title="The delivery is waiting until the webhook is verified."
+      title="The delivery is waiting until the webhook is active: verified, and not paused."
     >
-      waiting for verification
+      waiting for the webhook
     </WebhookLink>
   );
 }

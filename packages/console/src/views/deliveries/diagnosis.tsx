@@ -42,8 +42,8 @@ export function Diagnosis({
   if (isHeld(delivery)) {
     return (
       <div className="note warn">
-        <b>This delivery is waiting until the webhook is verified.</b>
-        <p>After that, the attempts continue.</p>
+        <b>This delivery is waiting until the webhook is active.</b>
+        <p>The webhook is paused or not verified. After that, the attempts continue.</p>
         {latest?.error_detail && (
           <p className="small">
             Latest attempt: <WithTimes text={latest.error_detail} />

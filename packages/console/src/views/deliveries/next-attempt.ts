@@ -3,7 +3,7 @@ import type { Delivery } from '@posthorn/client';
 /** What the API says about the next attempt of a delivery. */
 type Waiting = Pick<Delivery, 'status' | 'final' | 'attempts' | 'next_attempt_at'>;
 
-/** Returns whether a delivery waits until its webhook is verified: only then is there no time for its next attempt. */
+/** Returns whether a delivery waits until its webhook is verified or resumed: only then has its next attempt no time. */
 export function isHeld({ final, next_attempt_at: next }: Waiting): boolean {
   return !final && next === null;
 }

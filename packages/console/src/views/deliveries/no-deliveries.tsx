@@ -9,6 +9,7 @@ import { useToken } from '../../session/token';
 import { ClockTime } from '../../text/time';
 import { RecordCommand } from '../events/no-events';
 import { FirstWebhook } from '../webhooks/first-webhook';
+import { activatedBy } from '../webhooks/webhook-tag';
 
 /** Says how far back the search went without a match, if it stopped before the end of the list. */
 export function NoneSoFar({ searchedTo, query }: { searchedTo: string | undefined; query: Pages }) {
@@ -86,7 +87,7 @@ export function NoDeliveries({
     >
       <p>
         {webhook && webhook.status !== 'active'
-          ? `This webhook receives no events until it is ${webhook.status === 'disabled' ? 'activated' : 'verified'}. `
+          ? `This webhook receives no events until it is ${activatedBy[webhook.status]}. `
           : 'A delivery appears here after its first attempt. '}
         Deliveries are created for new events that{' '}
         {webhook ? 'the webhook subscribes to.' : 'an active webhook subscribes to.'}

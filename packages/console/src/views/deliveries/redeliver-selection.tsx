@@ -20,7 +20,7 @@ import {
 
 /**
  * Redelivers the selected deliveries one after another, after showing how many there are. Skips those that wait until
- * their webhook is verified, because the service would refuse them.
+ * their webhook is active, because the service would refuse them.
  */
 export function RedeliverSelection({
   deliveries: selected,

@@ -62,13 +62,13 @@ export function effectSentenceOf(all: number, waiting: number): string {
 export function heldSentenceOf(held: number, selected: number): string {
   if (held === selected) {
     return held === 1
-      ? t`The selected delivery is waiting until its webhook is verified.`
-      : t`All selected deliveries are waiting until their webhook is verified.`;
+      ? t`The selected delivery is waiting until its webhook is active.`
+      : t`All selected deliveries are waiting until their webhook is active.`;
   }
   return plural(
     held,
-    '{0} of the selected deliveries is skipped: it is waiting until its webhook is verified.',
-    '{0} of the selected deliveries are skipped: they are waiting until their webhook is verified.',
+    '{0} of the selected deliveries is skipped: it is waiting until its webhook is active.',
+    '{0} of the selected deliveries are skipped: they are waiting until their webhook is active.',
   );
 }
 

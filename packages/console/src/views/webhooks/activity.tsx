@@ -14,6 +14,7 @@ import { Empty, Loaded } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { formatCount, formatMs } from '../../text/format';
 import { TimeAgo } from '../../text/time';
+import { activatedBy } from './webhook-tag';
 
 /** How the webhook has done over time. */
 export function Activity({ webhook }: { webhook: Webhook }) {
@@ -101,7 +102,7 @@ function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNo
       <p>
         {status === 'active'
           ? 'Charts of deliveries and response times appear here after the first event that the webhook subscribes to.'
-          : `This webhook receives no events until it is ${status === 'disabled' ? 'activated' : 'verified'}. After that, charts of deliveries and response times appear here.`}{' '}
+          : `This webhook receives no events until it is ${activatedBy[status]}. After that, charts of deliveries and response times appear here.`}{' '}
         Tests are not counted.
       </p>
     </Empty>

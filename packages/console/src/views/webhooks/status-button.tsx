@@ -1,15 +1,17 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
+import { useSettings } from '../../api/settings';
 import { showChanged } from '../../api/webhooks';
 import { Button } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { webhookName } from './webhook-tag';
 
-/** Disables a webhook, or activates a disabled one. */
-export function StatusButton({
+/** Pauses, resumes or disables a webhook, or activates a disabled one. */
+export function StatusButtons({
   webhook,
   onActivationError,
 }: {
@@ -17,16 +19,70 @@ export function StatusButton({
   /** Gets the error of an activation, or undefined when another one starts. */
   onActivationError: (error: Error | undefined) => void;
 }) {
+  const { retention_days: days } = useSettings();
+  const { status } = webhook;
+  const activate = useStatusChange(webhook);
+  if (status === 'disabled' || status === 'paused') {
+    const [label, busy] = status === 'paused' ? ['Resume', 'Resuming…'] : ['Activate', 'Verifying…'];
+    return (
+      <>
+        {status === 'paused' && <DisableButton webhook={webhook} />}
+        <Button
+          kind="primary"
+          disabled={activate.isPending}
+          onClick={() => {
+            onActivationError(undefined);
+            activate.mutate('active', { onError: onActivationError });
+          }}
+        >
+          {activate.isPending ? busy : label}
+        </Button>
+      </>
+    );
+  }
+  return (
+    <>
+      {status === 'active' && (
+        <ConfirmedChange webhook={webhook} to="paused" verb="Pause" busy="Pausing…">
+          <p>
+            Nothing is sent from now on, and nothing fails because of it. Events are still recorded, and their
+            deliveries wait. Retries keep their place.
+          </p>
+          <p>
+            When you resume the webhook, what waits is sent, oldest first. Only deliveries of events older
+            than {days} days are lost.
+          </p>
+        </ConfirmedChange>
+      )}
+      <DisableButton webhook={webhook} />
+    </>
+  );
+}
+
+function DisableButton({ webhook }: { webhook: Webhook }) {
+  return (
+    <ConfirmedChange webhook={webhook} to="disabled" verb="Disable" busy="Disabling…">
+      <p>
+        Deliveries stop immediately, and those that are waiting fail without any further attempts. No
+        deliveries are created for events that are recorded while the webhook is disabled. You can send all of
+        these events later with a replay.
+      </p>
+      {webhook.status !== 'unverified' && <p>To keep what is waiting, pause the webhook instead.</p>}
+    </ConfirmedChange>
+  );
+}
+
+function useStatusChange(webhook: Webhook, onChanged?: () => void) {
   const client = useQueryClient();
-  const isDisabled = webhook.status === 'disabled';
-  const change = useAction({
-    mutationFn: () => posthorn.webhooks.change(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
+  return useAction({
+    mutationFn: (status: 'active' | 'paused' | 'disabled') =>
+      posthorn.webhooks.change(webhook.id, { status }),
     onSuccess: (changed) => {
-      confirm.close();
+      onChanged?.();
       showChanged(client, changed);
       showToast(
         {
-          active: 'Active.',
+          active: webhook.status === 'paused' ? 'Resumed: what was waiting is sent now.' : 'Active.',
           paused: 'Paused.',
           disabled: 'Disabled.',
           unverified: 'Not verified. See the reason on this page.',
@@ -34,37 +90,34 @@ export function StatusButton({
       );
     },
   });
+}
+
+/** A change of the status, after a question that says what it does. */
+function ConfirmedChange({
+  webhook,
+  to,
+  verb,
+  busy,
+  children,
+}: {
+  webhook: Webhook;
+  to: 'paused' | 'disabled';
+  verb: string;
+  busy: string;
+  children: ReactNode;
+}) {
+  const change = useStatusChange(webhook, () => confirm.close());
   const confirm = useConfirm(change);
-  // Somebody else may have disabled it.
-  if (isDisabled && confirm.dialog.isOpen) confirm.close();
-  if (isDisabled) {
-    return (
-      <Button
-        kind="primary"
-        disabled={change.isPending}
-        onClick={() => {
-          onActivationError(undefined);
-          change.mutate(undefined, { onError: onActivationError });
-        }}
-      >
-        {change.isPending ? 'Verifying…' : 'Activate'}
-      </Button>
-    );
-  }
   return (
     <>
-      <Button onClick={confirm.ask}>Disable…</Button>
+      <Button onClick={confirm.ask}>{verb}…</Button>
       <Confirm
         {...confirm.dialog}
-        title={`Disable ${webhookName(webhook)}?`}
-        action={change.isPending ? 'Disabling…' : 'Disable'}
-        onConfirm={() => change.mutate()}
+        title={`${verb} ${webhookName(webhook)}?`}
+        action={change.isPending ? busy : verb}
+        onConfirm={() => change.mutate(to)}
       >
-        <p>
-          Deliveries stop immediately, and those that are waiting fail without any further attempts. No
-          deliveries are created for events that are recorded while the webhook is disabled. You can send all
-          of these events later with a replay.
-        </p>
+        {children}
       </Confirm>
     </>
   );

@@ -16,7 +16,7 @@ import { DeliveryTable } from '../deliveries/delivery-list';
 import { rereadAfterMs } from '../deliveries/next-attempt';
 import { isDeletionUnresolved } from './delete-button';
 import { useVerification, VerifyButton } from './remedies';
-import { StatusButton } from './status-button';
+import { StatusButtons } from './status-button';
 import { WebhookNote } from './webhook-note';
 import { WebhookTag, webhookName } from './webhook-tag';
 
@@ -86,7 +86,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         <Identifier id={webhook.id} />
         <span className="grow" />
         {/* The button to disable comes first: it must not appear below the pointer after "Verify now" or "Activate". */}
-        {may.send && <StatusButton webhook={webhook} onActivationError={setActivationError} />}
+        {may.send && <StatusButtons webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'active' && (
           <Link to="/webhooks/$webhookId/replay" params={{ webhookId: webhook.id }} className="btn">
             Replay…
@@ -98,7 +98,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         )}
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
-      {activationError && webhook.status === 'disabled' && <ProblemNote error={activationError} isAction />}
+      {activationError && webhook.status !== 'active' && <ProblemNote error={activationError} isAction />}
       {!isSlim && <WebhookNote webhook={webhook} isSlim={false} />}
       <nav className="tabs" aria-label="Sections of the webhook">
         {tabs.map(({ key, name }) => (

@@ -1,11 +1,12 @@
 import type { Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
 import { productName, useSettings } from '../../api/settings';
-import type { JudgedWebhook } from '../../api/webhooks';
+import { type JudgedWebhook, webhookStatsQuery } from '../../api/webhooks';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
 import { useNow } from '../../text/clock';
-import { formatMs } from '../../text/format';
-import { Countdown, TimeAgo } from '../../text/time';
+import { formatMs, plural } from '../../text/format';
+import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { excerptOf } from '../deliveries/excerpt';
 import { ChangeUrl, redirectTarget, useLatestFailure } from './remedies';
@@ -33,8 +34,36 @@ export function WebhookNote({ webhook, isSlim }: { webhook: JudgedWebhook; isSli
           <p>It receives no events. After you activate it, you can replay the events that it missed.</p>
         </div>
       )}
+      {webhook.status === 'paused' && <Paused webhook={webhook} />}
       {webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />}
     </>
+  );
+}
+
+/** Says what a pause does, and how much waits for its end. */
+function Paused({ webhook }: { webhook: Webhook }) {
+  const { data } = useQuery({ ...webhookStatsQuery(webhook.id), refetchInterval: 5_000 });
+  const waiting = data?.pending ?? 0;
+  return (
+    <div className="note calm">
+      <b>This webhook is paused: nothing is sent.</b>
+      <p>
+        {waiting === 0
+          ? 'No deliveries are waiting so far. New events create deliveries that wait until you resume it.'
+          : `${plural(waiting, 'delivery waits', 'deliveries wait')}, and new events add to them. When you resume it, they are sent, oldest first.`}
+        {data?.oldest_undelivered_at && (
+          <>
+            {' '}
+            The oldest was created <TimeAgo at={data.oldest_undelivered_at} />.
+          </>
+        )}
+      </p>
+      {webhook.verification_failure && (
+        <p>
+          The latest verification failed: <WithTimes text={webhook.verification_failure.error_detail} />
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -132,7 +161,12 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
         <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
         {delivery?.next_attempt_at && (
           <>
-            Next attempt <Countdown to={delivery.next_attempt_at} />.
+            Next attempt <Countdown to={delivery.next_attempt_at} />.{' '}
+          </>
+        )}
+        {webhook.failing_since && (
+          <>
+            Every attempt has failed since <ClockTime at={webhook.failing_since} />.
           </>
         )}
       </p>

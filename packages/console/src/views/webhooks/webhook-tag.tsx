@@ -37,6 +37,9 @@ export function needsAttention(webhook: Webhook): boolean {
   return ['failing', 'unverified', 'disabled'].includes(shownStatusOf(webhook));
 }
 
+/** What must happen to a webhook before it is sent events. */
+export const activatedBy = { active: '', paused: 'resumed', unverified: 'verified', disabled: 'activated' };
+
 const tags: Record<ShownStatus, [className: string, text: string]> = {
   active: ['ok', 'Active'],
   waiting: ['mute', 'Waiting'],
