@@ -68,6 +68,11 @@ function views(): [name: string, path: string, token?: string][] {
     ['webhook-receiver', `${orders}?tab=receiver`],
     ['webhook-unverified', `/webhooks/${webhooks['crm-sync']}`],
     ['webhook-disabled', `/webhooks/${webhooks['partner-feed']}`],
+    ['filter-empty', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
+    ['filter', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
+    ['filter-error', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
+    ['filter-json', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
+    ['webhook-pause', `/webhooks/${webhooks.billing}`],
     ['webhook-delete', `${orders}?tab=settings`],
     ['replay', `${orders}/replay`],
     ['deliveries', '/deliveries'],
@@ -94,6 +99,20 @@ function views(): [name: string, path: string, token?: string][] {
   ];
 }
 
+const previewed = (page: Page) => page.getByText('would have been sent').waitFor();
+const settledPreview = (page: Page) => page.locator('.preview[aria-busy="false"]').waitFor();
+
+/** Makes a filter by clicking on values of an event. */
+async function makeFilter(page: Page): Promise<void> {
+  await page.locator('.previewed').getByRole('button', { name: 'invoice.paid' }).first().click();
+  await page.getByRole('button', { name: 'Add a condition on payload.currency' }).click();
+  await page.getByLabel('Value for payload.currency').fill('CHF');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Add a condition on payload.amount_minor' }).click();
+  await page.getByLabel('Operator for payload.amount_minor').selectOption('gte');
+  await page.getByLabel('Number for payload.amount_minor').fill('100000');
+}
+
 /** What to do in a view before its picture is made. */
 const steps: Record<string, (page: Page) => Promise<void>> = {
   'webhook-test': async (page) => {
@@ -103,6 +122,27 @@ const steps: Record<string, (page: Page) => Promise<void>> = {
   'webhook-delete': async (page) => {
     await page.getByRole('button', { name: 'Delete…' }).click();
     await page.getByRole('alertdialog').getByRole('textbox').fill('orders');
+  },
+  'filter-empty': (page) => previewed(page),
+  filter: async (page) => {
+    await previewed(page);
+    await makeFilter(page);
+    await settledPreview(page);
+  },
+  'filter-error': async (page) => {
+    await previewed(page);
+    await makeFilter(page);
+    await page.getByLabel('Number for payload.amount_minor').fill('99007199254740991');
+    await page.getByText('must be a number between').first().waitFor();
+  },
+  'filter-json': async (page) => {
+    await previewed(page);
+    await makeFilter(page);
+    await page.getByRole('button', { name: 'JSON' }).click();
+    await settledPreview(page);
+  },
+  'webhook-pause': async (page) => {
+    await page.getByRole('button', { name: 'Pause…' }).click();
   },
   'deliveries-selected': async (page) => {
     for (const row of [0, 1, 2]) await page.locator('tbody').getByRole('checkbox').nth(row).check();

@@ -68,14 +68,14 @@ const webhooks = createRoute({
 const newWebhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/new',
-  validateSearch: keep('event_type', 'created', 'framework'),
+  validateSearch: keep('event_type', 'created', 'framework', 'edit'),
   component: lazyRouteComponent(() => import('./views/webhook-form/new-webhook'), 'NewWebhook'),
 });
 
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId',
-  validateSearch: keep('tab', 'test', 'framework', ...deliveryFilterNames, ...besideNames),
+  validateSearch: keep('tab', 'test', 'framework', 'edit', ...deliveryFilterNames, ...besideNames),
   component: lazyRouteComponent(() => import('./views/webhooks/webhook-detail'), 'WebhookDetail'),
 });
 

@@ -169,7 +169,7 @@ function SendAsTest({ type }: { type: string }) {
 }
 
 /** The parts of JSON Schema that the console reads. */
-interface JsonSchema {
+export interface JsonSchema {
   type?: string | string[];
   description?: string;
   properties?: Record<string, JsonSchema>;

@@ -66,6 +66,7 @@ function Form() {
       ...(workspace && { workspace_id: workspace }),
       ...fieldsOf(submitted),
       secret,
+      ...(submitted.isDisabled && { status: 'disabled' as const }),
     };
     return posthorn.webhooks.create(body, { idempotencyKey: keyOf(body) });
   }
@@ -136,13 +137,32 @@ function Form() {
             {name} sends a signed request to the URL. The webhook becomes active when your receiver responds
             with exactly 200 within 5 seconds.
           </p>
+          <label className="check">
+            <input
+              type="checkbox"
+              checked={draft.isDisabled}
+              onChange={(event) => setDraft({ ...draft, isDisabled: event.target.checked })}
+            />
+            <span>
+              Create it disabled
+              <span className="hint">
+                Nothing is sent until you activate it, so your receiver can be set up first.
+              </span>
+            </span>
+          </label>
           {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
             <ProblemNote error={create.error} isAction />
           )}
           {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
           <div className="actions">
             <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
-              {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
+              {draft.isDisabled
+                ? create.isPending
+                  ? 'Creating…'
+                  : 'Create disabled'
+                : create.isPending
+                  ? 'Verifying the receiver…'
+                  : 'Create and verify'}
             </Button>
             <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
               Cancel

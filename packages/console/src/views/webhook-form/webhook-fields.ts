@@ -1,4 +1,5 @@
 import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
+import { parsed } from '../webhook-editors/filter-rules';
 
 export interface HeaderPair {
   /** Identifies the row in the form. */
@@ -14,9 +15,13 @@ export interface WebhookDraft {
   url: string;
   description: string;
   event_types: string[];
+  /** JSON as it was typed. Empty if there is none. */
+  filter: string;
   workspace_id: string;
   headers: HeaderPair[];
   rate_limit: string;
+  /** Whether a new webhook is created without a verification. */
+  isDisabled: boolean;
 }
 
 let lastKey = 0;
@@ -35,9 +40,11 @@ export const emptyDraft: WebhookDraft = {
   url: '',
   description: '',
   event_types: [],
+  filter: '',
   workspace_id: '',
   headers: [],
   rate_limit: '',
+  isDisabled: false,
 };
 
 export function draftOf(webhook: Webhook): WebhookDraft {
@@ -45,16 +52,23 @@ export function draftOf(webhook: Webhook): WebhookDraft {
     url: webhook.url,
     description: webhook.description ?? '',
     event_types: webhook.event_types,
+    filter: jsonText(webhook.filter),
     workspace_id: webhook.workspace_id ?? '',
     headers: Object.keys(webhook.headers ?? {}).map((name) => ({ ...newPair(), name, isStored: true })),
     rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
+    isDisabled: false,
   };
 }
 
 /** The fields of a webhook that the form can change. */
 type WebhookFields = Required<
-  Pick<ChangeWebhookRequest, 'url' | 'event_types' | 'description' | 'headers' | 'rate_limit'>
+  Pick<ChangeWebhookRequest, 'url' | 'event_types' | 'filter' | 'description' | 'headers' | 'rate_limit'>
 >;
+
+const jsonText = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
+
+/** Returns what a text means. Text that is not JSON stays text, and the service says that it is wrong. */
+const jsonOf = (text: string) => (text.trim() === '' ? null : (parsed(text) ?? text));
 
 /** Returns the fields as the API expects them. A stored header that was not typed again keeps its value. */
 export function fieldsOf(draft: WebhookDraft): WebhookFields {
@@ -66,6 +80,7 @@ export function fieldsOf(draft: WebhookDraft): WebhookFields {
   return {
     url: draft.url.trim(),
     event_types: draft.event_types,
+    filter: jsonOf(draft.filter) as WebhookFields['filter'],
     description: draft.description.trim() || null,
     headers: pairs.length > 0 ? Object.fromEntries(pairs) : null,
     rate_limit: draft.rate_limit.trim() === '' ? null : Number(draft.rate_limit),
@@ -76,7 +91,8 @@ export function fieldsOf(draft: WebhookDraft): WebhookFields {
 export function isSameDraft(one: WebhookDraft, other: WebhookDraft): boolean {
   return (
     JSON.stringify(fieldsOf(one)) === JSON.stringify(fieldsOf(other)) &&
-    one.workspace_id.trim() === other.workspace_id.trim()
+    one.workspace_id.trim() === other.workspace_id.trim() &&
+    one.isDisabled === other.isDisabled
   );
 }
 

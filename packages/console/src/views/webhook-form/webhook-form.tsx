@@ -4,6 +4,7 @@ import { faultOf } from '../../api/problem';
 import { Button } from '../../parts/button';
 import { Icon } from '../../parts/icon';
 import { useToken } from '../../session/token';
+import { FilterRow } from '../webhook-editors/filter-row';
 import { TypePicker } from './type-picker';
 import { newPair, type WebhookDraft } from './webhook-fields';
 
@@ -18,7 +19,7 @@ interface FormProps {
   onShowSample?: (type: string) => void;
 }
 
-const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;
+const fieldFault = /^\/(url|description|event_types|filter|workspace_id|headers|rate_limit)(\/|$)/;
 
 /** Returns whether the form shows all faults of a problem next to its fields. */
 export function isShownInForm(problem: PosthornError | undefined): boolean {
@@ -102,6 +103,7 @@ export function WebhookForm({
           fault={faults.of('event_types')}
           {...(onShowSample && { onShowSample })}
         />
+        <FilterRow draft={draft} fault={faults.of('filter')} onChange={(filter) => change({ filter })} />
       </Step>
       {/* Otherwise the browser refuses to submit the form and cannot show why. */}
       <details open={isOpen} onInvalidCapture={(event) => reveal(event.currentTarget)}>
@@ -131,7 +133,7 @@ export function WebhookForm({
           />
           <Field
             label="Rate limit"
-            hint="Requests per second on each node, 1 to 1,000. Leave empty for no limit."
+            hint="Requests per second, 1 to 1,000. Leave empty for no limit."
             fault={faults.of('rate_limit')}
           >
             {(props) => (

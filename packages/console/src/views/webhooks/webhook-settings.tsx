@@ -14,6 +14,7 @@ import { ExactTime } from '../../text/time';
 import { SecretBox } from '../receiver/receiver-code';
 import { RotateButton } from '../receiver/rotate-button';
 import { useUnresolvedRotation } from '../receiver/secrets';
+import { FilterWords } from '../webhook-editors/filter-row';
 import { Unsaved } from '../webhook-form/unsaved';
 import {
   changesOf,
@@ -157,6 +158,8 @@ function Facts({ webhook }: { webhook: Webhook }) {
       <dd>{webhook.description ?? 'none'}</dd>
       <dt>Event types</dt>
       <dd className="mono">{webhook.event_types.join(', ')}</dd>
+      <dt>Filter</dt>
+      <dd>{webhook.filter ? <FilterWords text={JSON.stringify(webhook.filter)} /> : 'none'}</dd>
       <dt>Workspace</dt>
       <dd>{webhook.workspace_id ?? 'whole organization'}</dd>
       <dt>Headers</dt>

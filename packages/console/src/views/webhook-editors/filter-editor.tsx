@@ -1,0 +1,195 @@
+import type { PosthornError } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { eventTypesQuery, matches } from '../../api/events';
+import { faultOf } from '../../api/problem';
+import { Button, Segmented } from '../../parts/button';
+import { Dialog } from '../../parts/dialog';
+import { useToken } from '../../session/token';
+import { formatCount } from '../../text/format';
+import { ConditionRow } from './condition-row';
+import { EventTree } from './event-tree';
+import { fieldsOf, sampleEvent } from './fields';
+import {
+  type Condition,
+  clashOf,
+  conditionsOf,
+  type Filter,
+  filterTextOf,
+  isComplete,
+  newCondition,
+  parsed,
+  pathToValue,
+  type Scalar,
+  withValue,
+} from './filter-rules';
+import { JsonFaults, JsonField } from './json-field';
+import { usePreview } from './preview';
+import { PreviewResults } from './preview-results';
+
+/** Edits the filter of a webhook as JSON text; an empty text is no filter. Beside it, what it would have let through. */
+export function FilterEditor({
+  text,
+  types,
+  workspaceId,
+  onChange,
+  onClose,
+}: {
+  text: string;
+  types: string[];
+  workspaceId: string;
+  onChange: (text: string) => void;
+  onClose: () => void;
+}) {
+  const [conditions, setConditions] = useState(() => conditionsOf(text));
+  const token = useToken();
+  const listId = useId();
+  const { data: catalogue } = useQuery(eventTypesQuery);
+  const wanted = types.length > 0 ? types : ['*'];
+  const chosen = (catalogue ?? []).filter(({ type }) => matches(wanted, type));
+  const subscription = { event_types: wanted, ...(workspaceId && { workspace_id: workspaceId }) };
+  const all = usePreview(subscription);
+  const filter = text.trim() === '' ? null : (parsed(text) as Filter | undefined);
+  const sent = usePreview({ ...subscription, filter: filter ?? null });
+  const events = all.data?.events ?? [];
+  const fields = fieldsOf(chosen, [...(sent.data?.events ?? []), ...events]);
+  const sample = chosen[0] && sampleEvent(chosen[0], token.organization_id);
+
+  function change(next: Condition[]): void {
+    setConditions(next);
+    onChange(filterTextOf(next));
+  }
+
+  return (
+    <Dialog title="Filter" className="editor" onClose={onClose}>
+      <div className="line">
+        <p className="soft">
+          Of the events of the chosen types, the webhook gets those that match all conditions.
+        </p>
+        <span className="grow" />
+        <Segmented
+          label="How to edit the filter"
+          choices={[
+            { key: 'conditions', label: 'Conditions' },
+            { key: 'json', label: 'JSON' },
+          ]}
+          value={conditions ? 'conditions' : 'json'}
+          onChange={(view) => setConditions(view === 'json' ? undefined : conditionsOf(text))}
+        />
+      </div>
+      <div className="editor-columns">
+        <div className="stack">
+          {conditions ? (
+            <>
+              {conditions.length === 0 && (
+                <p className="soft empty-filter">
+                  No conditions yet, so every event is sent. Click a value of an event, or add a condition.
+                </p>
+              )}
+              <ul className="conditions">
+                {conditions.map((condition) => (
+                  <ConditionRow
+                    key={condition.key}
+                    condition={condition}
+                    fields={fields}
+                    fieldList={listId}
+                    {...remarksOn(condition, conditions, sent.problem)}
+                    onChange={(changed) =>
+                      change(conditions.map((one) => (one === condition ? changed : one)))
+                    }
+                    onRemove={() => change(conditions.filter((one) => one !== condition))}
+                  />
+                ))}
+              </ul>
+              <div className="actions">
+                <Button
+                  kind="slim"
+                  onClick={() =>
+                    setConditions([...conditions, newCondition([], [{ operator: 'is', values: [] }])])
+                  }
+                >
+                  Add a condition
+                </Button>
+                {conditions.length > 0 && (
+                  <Button kind="slim" onClick={() => change([])}>
+                    Remove all
+                  </Button>
+                )}
+              </div>
+              <datalist id={listId}>
+                {[...fields.keys()].map((name) => (
+                  <option key={name} value={name} />
+                ))}
+              </datalist>
+            </>
+          ) : (
+            <JsonField label="Filter as JSON" text={text} onChange={onChange} />
+          )}
+          <JsonFaults
+            problem={conditions && isAtRow(sent.problem, conditions) ? undefined : sent.problem}
+            field="filter"
+          />
+        </div>
+        <PreviewResults
+          all={all}
+          sent={sent}
+          isFiltered={filter !== null}
+          isFaulty={filter === undefined || (!sent.isOld && sent.problem?.status === 422)}
+        >
+          {(event) => {
+            const shown = event ?? sample;
+            return (
+              shown && (
+                <section className="box">
+                  <header>
+                    <h3>{event ? shown.type : `Sample of ${shown.type}`}</h3>
+                    <span className="grow r">Click a value to add it</span>
+                  </header>
+                  <EventTree
+                    event={shown}
+                    label="Add a condition on"
+                    canPick={(path, value) =>
+                      conditions !== undefined && typeof value !== 'object' && pathToValue(path) !== undefined
+                    }
+                    onPick={(path, value) =>
+                      change(withValue(conditions ?? [], pathToValue(path) ?? [], value as Scalar))
+                    }
+                  />
+                </section>
+              )
+            );
+          }}
+        </PreviewResults>
+      </div>
+      <div className="actions">
+        {all.data && sent.data && (
+          <span className="editor-count grow soft" aria-hidden="true">
+            {formatCount(sent.data.matched)} of {formatCount(all.data.matched)} in 24 h
+          </span>
+        )}
+        <Button kind="primary" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** What is wrong with a condition, or what it still needs. */
+function remarksOn(
+  condition: Condition,
+  all: readonly Condition[],
+  problem: PosthornError | undefined,
+): { fault: string | undefined; hint: string | undefined } {
+  const clash = clashOf(condition, all);
+  const fault = clash
+    ? `There is a condition on ${clash.path.join('.')} already. Give that one an alternative instead.`
+    : faultOf(problem, `filter/${condition.path.map(escaped).join('/')}`);
+  return { fault, hint: isComplete(condition) ? undefined : 'Not used yet: it needs a field and a value.' };
+}
+
+function isAtRow(problem: PosthornError | undefined, all: readonly Condition[]): boolean {
+  return all.some(({ path }) => path.length > 0 && faultOf(problem, `filter/${path.map(escaped).join('/')}`));
+}

@@ -1,0 +1,150 @@
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { startReceiver } from '../../server/test/support/receiver.js';
+import { sharedService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { expectAccessible } from './support/axe.js';
+import { describeInBrowser, unexpected, visit } from './support/browser.js';
+
+const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
+const invoice = (id: string, currency: string, amount: number) => ({
+  type: 'invoice.paid',
+  subject: { type: 'invoice', id },
+  payload: { id, currency, amount_minor: amount },
+});
+
+describeInBrowser('the editors of a webhook', async (open) => {
+  const service = await sharedService();
+  const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
+  const editor = (page: Page) => page.getByRole('dialog');
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+  it('make a filter by clicking on values, show what it would have let through, and create the webhook with it', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const receiver = await startReceiver({});
+    await tenant.record(invoice('INV-1', 'EUR', 50_000));
+    await tenant.record(invoice('INV-2', 'USD', 250_000));
+    await tenant.record(invoice('INV-3', 'EUR', 250_000));
+    await tenant.record({
+      type: 'task.created',
+      subject: { type: 'task', id: 'TSK-1' },
+      payload: { id: 'TSK-1', title: 'x' },
+    });
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, '/webhooks/new?event_type=invoice.paid'));
+    await page.getByLabel('URL').fill(receiver.url);
+    await press(page, 'Add a filter…');
+    await editor(page).getByText('3 events of the last 24 h would have been sent.').waitFor();
+    await editor(page).locator('.previewed').getByRole('button', { name: 'INV-3' }).click();
+    await editor(page).getByRole('button', { name: 'Add a condition on payload.currency' }).click();
+    await editor(page).getByText('2 of 3 events of the last 24 h would have been sent.').waitFor();
+    await editor(page).getByRole('button', { name: 'Add a condition on payload.amount_minor' }).click();
+    await editor(page).getByLabel('Operator for payload.amount_minor').selectOption('is at least');
+    await editor(page).getByLabel('Number for payload.amount_minor').fill('100000');
+    await editor(page).getByText('1 of 3 events of the last 24 h would have been sent.').waitFor();
+    expect(await editor(page).locator('.previewed').innerText()).toMatch(/invoice\.paid\s+INV-3$/);
+    await press(page, 'All');
+    expect(await editor(page).locator('.previewed .tag').allInnerTexts()).toEqual([
+      'Sent',
+      'Filtered out',
+      'Filtered out',
+    ]);
+    await expectAccessible(page, 'the filter editor', '[role="dialog"]');
+    await press(page, 'JSON');
+    expect(JSON.parse(await editor(page).getByLabel('Filter as JSON').inputValue())).toEqual({
+      payload: { currency: ['EUR'], amount_minor: [{ gte: 100_000 }] },
+    });
+    await press(page, 'Done');
+    expect(await page.locator('.filter-words li').allInnerTexts()).toEqual([
+      'payload.currency is EUR',
+      'payload.amount_minor is at least 100000',
+    ]);
+    await press(page, 'Create and verify');
+    await page.getByText('Active', { exact: true }).waitFor();
+    const [webhook] = await tenant.data('GET', '/v1/webhooks');
+    expect(webhook.filter).toEqual({ payload: { currency: ['EUR'], amount_minor: [{ gte: 100_000 }] } });
+    const small = await tenant.record(invoice('INV-4', 'EUR', 1));
+    await tenant.record(invoice('INV-5', 'EUR', 300_000));
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    await visit(page, `/events/${small.id}`, 'invoice.paid');
+    await page.getByText('filtered out').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('show what is wrong with a filter where it is typed, and close on the way back', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    await press(page, 'Add a filter…');
+    await page.waitForURL((url) => url.searchParams.get('edit') === 'filter');
+    await press(page, 'Add a condition');
+    const field = editor(page).getByLabel('Field');
+    await field.fill('amount_minor');
+    await page.keyboard.press('Tab');
+    expect(await field.inputValue()).toBe('payload.amount_minor');
+    await editor(page).getByText('Not used yet').waitFor();
+    await editor(page).getByLabel('Operator for payload.amount_minor').selectOption('is at most');
+    await editor(page).getByLabel('Number for payload.amount_minor').fill('9007199254740993000');
+    await editor(page).locator('.condition').getByText('must be a number between').waitFor();
+    await press(page, 'JSON');
+    const json = editor(page).getByLabel('Filter as JSON');
+    await json.fill('{"payload": ');
+    await editor(page).getByText('This is not JSON').waitFor();
+    await json.fill('{"payload": {"amount": [{"over": 5}]}}');
+    await editor(page).getByText('payload/amount/0/over').waitFor();
+    await expectAccessible(page, 'a filter with a fault', '[role="dialog"]');
+    await page.evaluate('history.back()');
+    await editor(page).waitFor({ state: 'hidden' });
+    await press(page, 'Save');
+    await page.locator('.form .fault').getByText('is not a known condition').waitFor();
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
+  });
+
+  it('pause a webhook, show what waits, and send it when the webhook is resumed', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
+    await press(page, 'Pause…');
+    const dialog = page.getByRole('alertdialog');
+    await dialog.getByText('what waits is sent, oldest first').waitFor();
+    await expectAccessible(page, 'the pause of a webhook', '[role="alertdialog"]');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('This webhook is paused: nothing is sent.').waitFor();
+    await page.getByText('No deliveries are waiting so far.').waitFor();
+    await expectAccessible(page, 'a paused webhook', 'main');
+    const event = await tenant.record();
+    await visit(page, `/events/${event.id}`, 'invoice.paid');
+    await page.getByRole('link', { name: 'waiting for the webhook' }).click();
+    await page.getByText('1 delivery waits, and new events add to them.').waitFor();
+    for (const [path, heading] of [
+      ['/webhooks', 'Webhooks'],
+      ['', 'No webhook is active'],
+    ] as const) {
+      await visit(page, path, heading);
+      await page.getByText('Paused', { exact: true }).waitFor();
+    }
+    await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
+    await press(page, 'Resume');
+    await page.getByText('Resumed: what was waiting is sent now.').waitFor();
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    expect(faults).toEqual([]);
+  });
+
+  it('create a webhook disabled, without a request to its receiver', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const receiver = await startReceiver({});
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, '/webhooks/new?event_type=invoice.paid'));
+    await page.getByLabel('URL').fill(receiver.url);
+    await page.getByLabel('Create it disabled').check();
+    await press(page, 'Create disabled');
+    await page.getByText('Disabled', { exact: true }).waitFor();
+    expect(receiver.verifications.all).toEqual([]);
+    await press(page, 'Activate');
+    await page.getByText('Active', { exact: true }).waitFor();
+    expect(receiver.verifications.all).toHaveLength(1);
+    expect(faults).toEqual([]);
+  });
+});
