@@ -117,7 +117,7 @@ describeInBrowser('the editors of a webhook', async (open) => {
     const event = await tenant.record();
     await visit(page, `/events/${event.id}`, 'invoice.paid');
     await page.getByRole('link', { name: 'waiting for the webhook' }).click();
-    await page.getByText('1 delivery waits, and new events add to them.').waitFor();
+    await page.getByText('1 delivery waits, and new events add to it.').waitFor();
     for (const [path, heading] of [
       ['/webhooks', 'Webhooks'],
       ['', 'No webhook is active'],

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { isUnreachable } from '../../api/problem';
 import { Segmented } from '../../parts/button';
 import { ProblemNote, Skeleton } from '../../parts/states';
-import { formatCount, plural } from '../../text/format';
+import { formatCount } from '../../text/format';
 import { ClockTime } from '../../text/time';
 import type { Preview } from './preview';
 
@@ -53,7 +53,7 @@ export function PreviewResults({
               ? `${formatCount(sent.data.matched)} of ${formatCount(all.data.matched)}`
               : formatCount(all.data.matched)}
           </b>{' '}
-          {plural(all.data.matched, 'event').replace(/^\S+ /, '')} of the last 24 h would have been sent.
+          {all.data.matched === 1 ? 'event' : 'events'} of the last 24 h would have been sent.
           {!all.data.is_complete && (
             <span className="soft"> Only the newest {formatCount(all.data.examined)} were examined.</span>
           )}

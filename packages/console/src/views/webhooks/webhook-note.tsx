@@ -5,7 +5,8 @@ import { type JudgedWebhook, webhookStatsQuery } from '../../api/webhooks';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
 import { useNow } from '../../text/clock';
-import { formatMs, plural } from '../../text/format';
+import { formatMs } from '../../text/format';
+import { plural } from '../../text/language';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { excerptOf } from '../deliveries/excerpt';
@@ -50,7 +51,11 @@ function Paused({ webhook }: { webhook: Webhook }) {
       <p>
         {waiting === 0
           ? 'No deliveries are waiting so far. New events create deliveries that wait until you resume it.'
-          : `${plural(waiting, 'delivery waits', 'deliveries wait')}, and new events add to them. When you resume it, they are sent, oldest first.`}
+          : plural(
+              waiting,
+              '{0} delivery waits, and new events add to it. When you resume the webhook, all are sent, oldest first.',
+              '{0} deliveries wait, and new events add to them. When you resume the webhook, all are sent, oldest first.',
+            )}
         {data?.oldest_undelivered_at && (
           <>
             {' '}
