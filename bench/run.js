@@ -6,6 +6,7 @@ import { benchBreadth } from './breadth.js';
 import { benchCapacity } from './capacity.js';
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
 import { benchFilter } from './filter.js';
+import { benchFlood } from './flood.js';
 import { benchNodes, benchProcesses } from './growth.js';
 import { benchIndexes } from './indexes.js';
 import { benchIsolation } from './isolate.js';
@@ -27,6 +28,7 @@ const benches = {
   overload: benchOverload,
   latency: benchLatency,
   isolate: benchIsolation,
+  flood: benchFlood,
   filter: benchFilter,
   fanout: benchFanout,
   large: benchLarge,

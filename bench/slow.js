@@ -104,7 +104,8 @@ export function benchStall(print) {
 async function alongsideHealthy(work) {
   const receiver = await startReceiver();
   const others = await startReceiver();
-  const server = await startServer();
+  // At the default of 256, a receiver that takes a second gets at most 256 requests per second.
+  const server = await startServer({ POSTHORN_REQUESTS_PER_WEBHOOK: '512' });
   try {
     await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
     const fields = { type: 'invoice.paid', payload: {} };

@@ -87,6 +87,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     sender,
     timeoutMs,
     retryScheduleMs,
+    inFlightPerWebhook: config.inFlightPerWebhook,
     alone,
     target: direct === undefined ? target : { connectionString: direct },
     listenLogger: direct === undefined ? undefined : logger,

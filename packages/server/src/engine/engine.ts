@@ -28,6 +28,8 @@ export interface EngineOptions
    * logged anyway.
    */
   listenLogger?: Logger | undefined;
+  /** How many requests all nodes together may have in flight to one webhook. */
+  inFlightPerWebhook: number;
   /** Whether no other node can run on this database. */
   alone: boolean;
   /** Called after the engine has recorded events about deliveries or webhooks, such as `webhook.disabled`. */
@@ -48,7 +50,7 @@ export interface EngineOptions
  */
 export class DeliveryEngine {
   readonly #options: EngineOptions;
-  readonly #lanes = new Lanes((ms, work) => this.#later(ms, work));
+  readonly #lanes: Lanes;
   readonly #lease: NodeLease;
   readonly #settler: Settler;
   readonly #claimer: Claimer;
@@ -65,6 +67,11 @@ export class DeliveryEngine {
     this.#options = options;
     this.#lease = new NodeLease({ database, logger, attemptMs: timeoutMs }, (change) =>
       this.#leaseChanged(change),
+    );
+    this.#lanes = new Lanes(
+      (ms, work) => this.#later(ms, work),
+      undefined,
+      () => this.#lease.shareOf(options.inFlightPerWebhook),
     );
     this.#settler = new Settler({
       database,

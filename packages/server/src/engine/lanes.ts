@@ -19,6 +19,7 @@ export interface Turn {
  */
 export class Lanes {
   readonly #later: (ms: number, work: () => void) => void;
+  readonly #inFlightMax: () => number;
   readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may be able to start an attempt, by organization, in the order of their turns. */
@@ -35,9 +36,17 @@ export class Lanes {
     failing: 0,
   };
 
-  /** `later` runs `work` after `ms`, then starts the attempts that have become possible. */
-  constructor(later: (ms: number, work: () => void) => void, now = () => performance.now()) {
+  /**
+   * `later` runs `work` after `ms`, then starts the attempts that have become possible. `inFlightMax` returns how many
+   * requests this node may have in flight to one webhook.
+   */
+  constructor(
+    later: (ms: number, work: () => void) => void,
+    now = () => performance.now(),
+    inFlightMax: () => number = () => limits.windowMax,
+  ) {
     this.#later = later;
+    this.#inFlightMax = inFlightMax;
     this.#now = now;
   }
 
@@ -157,9 +166,10 @@ export class Lanes {
           continue;
         }
         const condition = policy.conditionOf(lane.observed, nowMs);
-        if (policy.inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
+        const window = Math.min(lane.observed.window, Math.floor(this.#inFlightMax()));
+        if (policy.inFlightOf(condition, window, this.#load) <= lane.occupied) {
           // The window is full. The lane becomes ready again when one of its requests or rest periods ends.
-          if (lane.occupied >= lane.observed.window) lanes.delete(lane);
+          if (lane.occupied >= window) lanes.delete(lane);
           continue;
         }
         if (!policy.fitsInFlight(condition, lane.nextBytes, lane.bytesInFlight, this.#load)) continue;

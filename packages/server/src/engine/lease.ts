@@ -65,9 +65,10 @@ export class NodeLease {
     this.#repeating = new Repeating(limits.renewEveryMs, keep, this.#options.logger);
   }
 
-  /** Returns the part of a webhook's rate limit that this node may use. */
-  shareOf(perSecond: number | undefined): number | undefined {
-    return perSecond && Math.max(1, perSecond / this.#nodes);
+  /** Returns the part of a webhook's limit that this node may use: of its rate limit, or of its requests in flight. */
+  shareOf<Limit extends number | undefined>(limit: Limit): Limit;
+  shareOf(limit: number | undefined): number | undefined {
+    return limit && Math.max(1, limit / this.#nodes);
   }
 
   get id(): number | undefined {

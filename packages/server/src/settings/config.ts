@@ -123,6 +123,17 @@ export const settings = {
     description: 'Time limit for one delivery attempt, from connecting to reading the response.',
     parse: values.durationWithin(1, 600_000),
   }),
+  inFlightPerWebhook: setting({
+    env: 'POSTHORN_REQUESTS_PER_WEBHOOK',
+    fallback: '256',
+    accepts: 'a whole number from 1 to 512',
+    description:
+      'How many requests to one webhook may be in flight at the same time, from all nodes together.',
+    parse: (text) => {
+      const count = values.wholeNumber(512)(text);
+      return count === 0 ? undefined : count;
+    },
+  }),
   egressAllow: setting({
     env: 'POSTHORN_EGRESS_ALLOW',
     fallback: '',

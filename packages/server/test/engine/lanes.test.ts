@@ -30,9 +30,12 @@ class Rig {
   nowMs = 1_000;
   /** What the lanes do later, and when. */
   timers: { atMs: number; work: () => void }[] = [];
+  /** How many requests this node may have in flight to one webhook. */
+  inFlightMax = limits.windowMax;
   readonly lanes = new Lanes(
     (ms, work) => this.timers.push({ atMs: this.nowMs + ms, work }),
     () => this.nowMs,
+    () => this.inFlightMax,
   );
   inFlight: Turn[] = [];
   wantsMore = false;
@@ -491,6 +494,17 @@ test('a receiver that takes 300 ms gets as many requests in flight as 300 events
   }
   rig.add(...many(200, 'WHK-1'));
   expect(rig.count('WHK-1')).toBeGreaterThan(90);
+});
+
+test('a webhook gets no more requests in flight than this node may have, and uses what it may have later', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  rig.inFlightMax = 42.7;
+  rig.add(...many(200, 'WHK-1'));
+  expect(rig.count('WHK-1')).toBe(42);
+  rig.inFlightMax = 50;
+  rig.end('delivered');
+  expect(rig.count('WHK-1')).toBe(50);
 });
 
 test('a webhook with a rate limit is sent that many requests per second, from the first one on', () => {

@@ -6,7 +6,7 @@ import { recordBatch } from '../../src/events/recording-store.js';
 import { Database } from '../../src/postgres/database.js';
 import { batch, event, sendRequest } from '../support/client.js';
 import { bury, handoffSizes } from '../support/deliveries.js';
-import { Standstill } from '../support/hostile-receiver.js';
+import { inMemory, Standstill } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
 import { serve } from '../support/process.js';
 import { type Received, startReceiver } from '../support/receiver.js';
@@ -21,7 +21,7 @@ const settings = {
   POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
 };
 
-const patient = { ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s' };
+const patient = { ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s', POSTHORN_REQUESTS_PER_WEBHOOK: '8' };
 
 /** Runs from the first test to the last but one. */
 let one: TestService;
@@ -216,6 +216,22 @@ describe('two nodes on one database', () => {
       expect(receiver.deliveries.count).toBe(onTheWire);
     },
   );
+
+  test('together have as many requests in flight to a webhook as the setting allows', async () => {
+    const owner = await newTenant(one);
+    const held: ServerResponse[] = [];
+    const { receiver } = await owner.connect((response: ServerResponse) => void held.push(response));
+    await recordOn(one.platformUrl, owner, 20);
+    await recordOn(other.platformUrl, owner, 20);
+    const inFlight = async () =>
+      (await Promise.all([one, other].map(({ platformUrl }) => inMemory(platformUrl)))).map(
+        (node) => node.inFlight,
+      );
+    await eventually(inFlight, (each) => each.every((count) => count === 4) && held.length === 8);
+    receiver.onDelivery = 200;
+    for (const response of held) response.writeHead(200).end();
+    await eventually(() => stored(owner), succeeded(40));
+  });
 
   test('share what neither recorded itself, and never attempt the same delivery', async () => {
     setLimits({ laneQueuedNew: 100 });

@@ -133,6 +133,15 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     ],
     bad: ['0s', '601s', '10', '-1s', '1.5s', 'ten seconds'],
   },
+  inFlightPerWebhook: {
+    env: 'POSTHORN_REQUESTS_PER_WEBHOOK',
+    fallback: 256,
+    good: [
+      ['1', 1],
+      ['512', 512],
+    ],
+    bad: ['0', '513', '-1', '1.5', 'many'],
+  },
   egressAllow: {
     env: 'POSTHORN_EGRESS_ALLOW',
     fallback: [],
