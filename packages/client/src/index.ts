@@ -14,6 +14,7 @@ export type {
   PortalSession,
   RecordedEvent,
   ReferenceInput,
+  RenameOrganizationRequest,
 } from './platform-api.js';
 export { type ProducedEvent, Producer, type ProducerOptions } from './producer.js';
 export { Tail, type TailOptions } from './tail.js';

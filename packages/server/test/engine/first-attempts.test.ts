@@ -6,7 +6,7 @@ import type { Received } from '../support/receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-const timeoutMs = 10_000;
+const timeoutMs = 60_000;
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: `${timeoutMs}ms` });

@@ -2,7 +2,7 @@ import type { PosthornError } from '@posthorn/client';
 import type { Ref } from 'react';
 
 /** Returns why a text is not JSON, in the words of the browser. */
-export function syntaxFaultOf(text: string): string | undefined {
+function syntaxFaultOf(text: string): string | undefined {
   if (text.trim() === '') return undefined;
   try {
     JSON.parse(text);
