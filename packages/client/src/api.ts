@@ -105,7 +105,7 @@ export interface ChangeWebhookRequest {
   status?: 'active' | 'paused' | 'disabled';
 }
 
-export interface CreateWebhookRequest {
+export interface CreateWebhookRequest extends Omit<ChangeWebhookRequest, 'url' | 'event_types' | 'status'> {
   /** Organization ID. The token must belong to this organization. */
   organization_id: string;
   /** Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives events from the whole organization. */
@@ -116,63 +116,11 @@ export interface CreateWebhookRequest {
   event_types: string[] | '*';
   /** Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service generates one and returns it once. */
   secret?: string;
-  /** A name or a note, at most 256 characters. */
-  description?: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
-  rate_limit?: number | null;
-  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
-  retry_schedule?: string[] | null;
-  /** Time at which the webhook is deleted. Null means never. */
-  expires_at?: string | null;
-  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. If an update changes the scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`). */
-  headers?: Record<string, string | null> | null;
-  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
-  filter?: Record<string, unknown> | null;
-  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
-  format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
-  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
-  template?: Record<string, unknown> | unknown[] | null;
   /** `disabled` creates the webhook without a verification, so that your receiver can get the secret first. To verify and activate it, send PATCH with `"status": "active"`. */
   status?: 'disabled';
 }
 
-export interface CreatedWebhook {
-  /** Webhook ID. */
-  id: string;
-  /** Organization ID. */
-  organization_id: string;
-  /** Workspace ID. Null if the webhook receives events from the whole organization. */
-  workspace_id: string | null;
-  /** URL that events are sent to. */
-  url: string;
-  /** An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it receives none. */
-  status: 'active' | 'unverified' | 'paused' | 'disabled';
-  /** A name or a note, at most 256 characters. */
-  description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
-  rate_limit: number | null;
-  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
-  retry_schedule: string[] | null;
-  /** Time at which the webhook is deleted. Null means never. */
-  expires_at: string | null;
-  /** Names of the custom headers. Their values are always null. */
-  headers: Record<string, string | null>;
-  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
-  filter: Record<string, unknown> | null;
-  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
-  format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
-  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
-  template: Record<string, unknown> | unknown[] | null;
-  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
-  disabled_reason: 'gone' | 'failing' | 'manual' | null;
-  /** Event types that the webhook subscribes to. */
-  event_types: string[];
-  /** Time when the webhook was created. */
-  created_at: string;
-  /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
-  verification_failure: VerificationFailure | null;
-  /** The generated secret. Only present if the request had no secret. It is not returned again. */
-  secret?: string;
+export interface CreatedWebhook extends Omit<RotatedWebhook, 'last_delivery_at' | 'last_delivery_status' | 'failing_since' | 'previous_secret_until'> {
 }
 
 export interface Delivery {
@@ -206,35 +154,7 @@ export interface Delivery {
   next_attempt_at?: string | null;
 }
 
-export interface DeliveryDetail {
-  /** Delivery ID, as in `X-Service-Delivery`. */
-  id: string;
-  /** Webhook ID. */
-  webhook_id: string;
-  /** Event ID. */
-  event_id: string;
-  /** Event type. */
-  event_type: string;
-  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `final` is false. */
-  status: 'success' | 'failed' | 'pending';
-  /** Whether the delivery has ended. If true, there will be no further attempts. */
-  final: boolean;
-  /** HTTP status of the latest attempt. Null if no response arrived. */
-  http_status: number | null;
-  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. Otherwise null. */
-  error: string | null;
-  /** Duration of the latest attempt in milliseconds. */
-  duration_ms: number | null;
-  /** Number of attempts so far. */
-  attempts: number;
-  /** Time when the delivery was created. */
-  created_at: string;
-  /** Only for `success`: the time when the receiver responded. */
-  delivered_at?: string;
-  /** Only if the status is not `success`: the time of the latest attempt. */
-  last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and `final` is false. */
-  next_attempt_at?: string | null;
+export interface DeliveryDetail extends Delivery {
   /** All attempts, oldest first. */
   attempt_log: Attempt[];
   /** The request of the latest attempt, without signatures. Before the first attempt, the request that will be sent. If the webhook's URL or header names have changed since the attempt, the custom headers are left out. */
@@ -344,23 +264,7 @@ export interface PreviewWebhookRequest {
   to?: string;
 }
 
-export interface PreviewedEvent {
-  /** Event ID. */
-  id: string;
-  /** Event type. `GET /v1/event-types` lists all types. */
-  type: string;
-  /** Organization ID. */
-  organization_id: string;
-  /** Workspace ID. Null if the event concerns the whole organization. */
-  workspace_id: string | null;
-  /** Who caused the event, such as a `user`, an `agent` or the `system`. */
-  actor: Reference;
-  /** What the event is about, such as a `service_line` or a `run`. */
-  subject: Reference;
-  /** Depends on the event type. */
-  payload: Record<string, unknown>;
-  /** Time when the event was recorded. */
-  created_at: string;
+export interface PreviewedEvent extends Event {
   /** The body as it would be sent. Only present if the request has a `format`. */
   body?: string;
 }
@@ -419,49 +323,7 @@ export interface RotateSecretRequest {
   grace?: string;
 }
 
-export interface RotatedWebhook {
-  /** Webhook ID. */
-  id: string;
-  /** Organization ID. */
-  organization_id: string;
-  /** Workspace ID. Null if the webhook receives events from the whole organization. */
-  workspace_id: string | null;
-  /** URL that events are sent to. */
-  url: string;
-  /** An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it receives none. */
-  status: 'active' | 'unverified' | 'paused' | 'disabled';
-  /** A name or a note, at most 256 characters. */
-  description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
-  rate_limit: number | null;
-  /** Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the service's waits. */
-  retry_schedule: string[] | null;
-  /** Time at which the webhook is deleted. Null means never. */
-  expires_at: string | null;
-  /** Names of the custom headers. Their values are always null. */
-  headers: Record<string, string | null>;
-  /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
-  filter: Record<string, unknown> | null;
-  /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
-  format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
-  /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
-  template: Record<string, unknown> | unknown[] | null;
-  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
-  disabled_reason: 'gone' | 'failing' | 'manual' | null;
-  /** Event types that the webhook subscribes to. */
-  event_types: string[];
-  /** Time when the webhook was created. */
-  created_at: string;
-  /** Time of the latest delivery attempt. Null before the first attempt. */
-  last_delivery_at: string | null;
-  /** Result of the latest delivery attempt. Null before the first attempt. */
-  last_delivery_status: 'success' | 'failed' | null;
-  /** Time of the first of at least five failed attempts in a row. Null if the webhook is not failing. */
-  failing_since: string | null;
-  /** Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null. */
-  verification_failure: VerificationFailure | null;
-  /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
-  previous_secret_until: string | null;
+export interface RotatedWebhook extends Webhook {
   /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
 }
@@ -499,21 +361,9 @@ export interface Stats {
   events_by_type: TypeCount[] | null;
 }
 
-export interface StatsBucket {
+export interface StatsBucket extends StatsTotals {
   /** Start of the bucket, in UTC. */
   at: string;
-  /** Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set. */
-  events: number | null;
-  /** Number of deliveries that succeeded. */
-  delivered: number;
-  /** Number of attempts that failed, including the last attempt of deliveries that the service gave up on. */
-  failed_attempts: number;
-  /** Number of deliveries that the service gave up on. */
-  given_up: number;
-  /** Median duration of the successful attempts, accurate to within 10%. Null if there are none. */
-  p50_ms: number | null;
-  /** 95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there are none. */
-  p95_ms: number | null;
 }
 
 export interface StatsTotals {
@@ -621,31 +471,11 @@ export interface VerificationFailure {
   remedy: string;
 }
 
-export interface WaitingDelivery {
-  /** Delivery ID, as in `X-Service-Delivery`. */
-  id: string;
-  /** Webhook ID. */
-  webhook_id: string;
-  /** Event ID. */
-  event_id: string;
-  /** Event type. */
-  event_type: string;
+export interface WaitingDelivery extends Omit<Delivery, 'status' | 'final' | 'delivered_at' | 'next_attempt_at'> {
   /** `pending` before the first attempt, `failed` between attempts. */
   status: 'pending' | 'failed';
   /** Always false, because an attempt will follow. */
   final: boolean;
-  /** HTTP status of the latest attempt. Null if no response arrived. */
-  http_status: number | null;
-  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. Otherwise null. */
-  error: string | null;
-  /** Duration of the latest attempt in milliseconds. */
-  duration_ms: number | null;
-  /** Number of attempts so far. */
-  attempts: number;
-  /** Time when the delivery was created. */
-  created_at: string;
-  /** Only if the status is not `success`: the time of the latest attempt. */
-  last_attempt_at?: string;
   /** Time of the next attempt. */
   next_attempt_at: string;
 }
@@ -723,19 +553,7 @@ export interface WebhookStatsHour {
   failed: number;
 }
 
-export interface ListEventsQuery {
-  /** Organization ID. The token must belong to this organization. */
-  organization_id: string;
-  /** Return only results for this workspace. */
-  workspace_id?: string | undefined;
-  /** Return only events of this type. */
-  type?: string | undefined;
-  /** Return only events about this type of subject. */
-  subject_type?: string | undefined;
-  /** Return only events about this subject. Use it to get the history of one resource. */
-  subject_id?: string | undefined;
-  /** Return only events caused by this actor. */
-  actor_id?: string | undefined;
+export interface ListEventsQuery extends TailEventsQuery {
   /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
   from?: string | undefined;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
@@ -774,29 +592,13 @@ export interface ListWebhooksQuery {
   limit?: number | undefined;
 }
 
-export interface ListAllDeliveriesQuery {
+export interface ListAllDeliveriesQuery extends ListDeliveriesQuery {
   /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
   /** Return only deliveries to webhooks in this workspace. */
   workspace_id?: string | undefined;
   /** Return only deliveries to this webhook. */
   webhook_id?: string | undefined;
-  /** Return only deliveries with this status. */
-  status?: 'success' | 'failed' | undefined;
-  /** `true`: return only deliveries that have ended. `false`: return only deliveries that will be attempted again. */
-  final?: 'true' | 'false' | undefined;
-  /** Return only deliveries of this event type. */
-  event_type?: string | undefined;
-  /** Return only deliveries of this event. */
-  event_id?: string | undefined;
-  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
-  from?: string | undefined;
-  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
-  to?: string | undefined;
-  /** `meta.cursor` of the previous page. The filters must be the same. */
-  cursor?: string | undefined;
-  /** Maximum number of results. */
-  limit?: number | undefined;
 }
 
 export interface ListDeliveriesQuery {

@@ -1,7 +1,7 @@
 // Generated from the OpenAPI document of the service. To change it, change the routes, then run
 // UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts
 
-import type { Reference } from './api.js';
+import type { Reference, Token } from './api.js';
 
 export interface CreatePortalSessionRequest {
   /** The organization that the token belongs to. */
@@ -46,23 +46,7 @@ export interface IssuedToken {
   token: string;
 }
 
-export interface ListedToken {
-  /** Token ID. */
-  id: string;
-  /** The organization that the token belongs to. */
-  organization_id: string;
-  /** The only workspace that the token can access. Null means the whole organization. */
-  workspace_id: string | null;
-  /** What the token may do. */
-  scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** The actor that the audit log shows for actions with this token. */
-  actor: Reference;
-  /** Time when the token was created. */
-  created_at: string;
-  /** Time when the token expires. */
-  expires_at: string;
-  /** Whether the token is a portal session. */
-  portal: boolean;
+export interface ListedToken extends Omit<Token, 'organization_name'> {
   /** Time when the token was revoked. Null if it is not revoked. */
   revoked_at: string | null;
   /** Time when the token was last used, accurate to within 10 seconds. Null if it was never used. */

@@ -23,14 +23,22 @@ export function apiTypes(
   const names = reachable(operations, schemas).filter((name) => !isWrapper(name, schemas[name]));
   const isShared = (name: string) => JSON.stringify(schemas[name]) === JSON.stringify(inApi[name]);
   const own = names.sort().filter((name) => !isShared(name));
-  const types = own.map((name) => declaration(name, schemas[name]));
-  const queries = operations.flatMap(queryOf);
-  const imported = names.filter((name) => isShared(name) && new RegExp(`: ${name}\\b`).test(types.join('')));
+  const declared = new Map([
+    ...own.map((name) => [name, membersOf(schemas[name])] as const),
+    ...operations.flatMap(queryOf),
+  ]);
+  const bases = new Map([
+    ...declared,
+    ...Object.keys(inApi).map((name) => [name, membersOf(inApi[name])] as const),
+  ]);
+  const types = declarations(declared, bases);
+  const imported = [...bases.keys()].filter(
+    (name) => !declared.has(name) && new RegExp(`(: |extends |Omit<)${name}\\b`).test(types.join('')),
+  );
   return [
     `// Generated from the OpenAPI document of the service. To change it, change the routes, then run\n// UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts\n`,
     ...(imported.length > 0 ? [`import type { ${imported.join(', ')} } from './api.js';\n`] : []),
     ...types,
-    ...queries,
   ].join('\n');
 }
 
@@ -51,28 +59,73 @@ function reachable(operations: readonly Schema[], schemas: Record<string, Schema
   return [...found];
 }
 
-function declaration(name: string, schema: Schema): string {
-  return `export interface ${name} ${fields(schema)}\n`;
+/** The source of each member of a type, by its name. */
+type Members = ReadonlyMap<string, string>;
+
+/** The fewest members that a type must share with another one to extend it. */
+const sharedMin = 4;
+
+/** Returns the types. A type that has the same members as another one extends it, so that they are written once. */
+function declarations(types: ReadonlyMap<string, Members>, bases: ReadonlyMap<string, Members>): string[] {
+  const parents = new Map<string, Parent>();
+  const leadsTo = (from: string | undefined, name: string): boolean =>
+    from !== undefined && (from === name || leadsTo(parents.get(from)?.base, name));
+  // A base of which nothing is omitted is easier to read, so these are found first.
+  for (const omittedMax of [0, 4])
+    for (const [name, members] of types) {
+      const [best] = [...bases]
+        .filter(([base]) => !leadsTo(base, name) && base.endsWith('Query') === name.endsWith('Query'))
+        .map(([base, given]) => parentOf(members, base, given))
+        .filter(
+          ({ shared, omitted }) => omitted.length <= omittedMax && shared.size >= sharedMin + omitted.length,
+        )
+        .sort((a, b) => b.shared.size - b.omitted.length - (a.shared.size - a.omitted.length));
+      const isBase = [...parents.values()].some(({ base }) => base === name);
+      if (best && !parents.has(name) && !isBase) parents.set(name, best);
+    }
+  return [...types].map(([name, members]) => {
+    const parent = parents.get(name);
+    const own = [...members].filter(([key]) => !parent?.shared.has(key)).map(([, text]) => text);
+    const clause = parent ? `extends ${clauseOf(parent)} ` : '';
+    return `export interface ${name} ${clause}{\n${own.map((text) => `${text}\n`).join('')}}\n`;
+  });
 }
 
-function queryOf(operation: Schema): string[] {
+interface Parent {
+  base: string;
+  shared: ReadonlySet<string>;
+  omitted: readonly string[];
+}
+
+function parentOf(members: Members, base: string, given: Members): Parent {
+  const shared = new Set([...members.keys()].filter((key) => members.get(key) === given.get(key)));
+  return { base, shared, omitted: [...given.keys()].filter((key) => !shared.has(key)) };
+}
+
+const clauseOf = ({ base, omitted }: Parent) =>
+  omitted.length === 0 ? base : `Omit<${base}, ${omitted.map((key) => `'${key}'`).join(' | ')}>`;
+
+function queryOf(operation: Schema): [string, Members][] {
   const parameters = (operation.parameters ?? []).filter((one: Schema) => one.in === 'query');
   if (parameters.length === 0) return [];
   const name = operation.operationId.replace(/^[a-z]/, (letter: string) => letter.toUpperCase());
-  const lines = parameters.map((one: Schema) => {
+  const members = parameters.map((one: Schema) => {
     const type = one.required ? typeOf(one.schema) : `${typeOf(one.schema)} | undefined`;
-    return `${comment(one.description)}  ${one.name}${one.required ? '' : '?'}: ${type};`;
+    return [
+      one.name,
+      `${comment(one.description)}  ${one.name}${one.required ? '' : '?'}: ${type};`,
+    ] as const;
   });
-  return [`export interface ${name}Query {\n${lines.join('\n')}\n}\n`];
+  return [[`${name}Query`, new Map(members)]];
 }
 
-function fields(schema: Schema): string {
-  const lines = Object.entries(schema.properties ?? {}).map(([name, field]: [string, Schema]) => {
+function membersOf(schema: Schema): Members {
+  const members = Object.entries(schema.properties ?? {}).map(([name, field]: [string, Schema]) => {
     const key = /^\w+$/.test(name) ? name : `'${name}'`;
     const optional = schema.required?.includes(name) ? '' : '?';
-    return `${comment(field.description)}  ${key}${optional}: ${typeOf(field)};`;
+    return [name, `${comment(field.description)}  ${key}${optional}: ${typeOf(field)};`] as const;
   });
-  return `{\n${lines.join('\n')}\n}`;
+  return new Map(members);
 }
 
 const comment = (text: string | undefined) => (text === undefined ? '' : `  /** ${text} */\n`);
@@ -96,7 +149,8 @@ function oneType(type: string, schema: Schema): string {
       return items.includes(' | ') ? `(${items})[]` : `${items}[]`;
     }
     case 'object': {
-      if (Object.keys(schema.properties ?? {}).length > 0) return fields(schema);
+      if (Object.keys(schema.properties ?? {}).length > 0)
+        return `{\n${[...membersOf(schema).values()].join('\n')}\n}`;
       const values = schema.additionalProperties;
       return `Record<string, ${typeof values === 'object' ? typeOf(values) : 'unknown'}>`;
     }

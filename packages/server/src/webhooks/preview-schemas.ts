@@ -39,10 +39,6 @@ export const PreviewResult = dataOf(
         Type.Object(
           {
             ...EventSchema.properties,
-            payload: Type.Object(
-              {},
-              { additionalProperties: true, description: 'Depends on the event type.' },
-            ),
             body: Type.Optional(
               text(
                 'The body as it would be sent. Only present if the request has a `format`.',
