@@ -132,6 +132,40 @@ describeInBrowser('the editors of a webhook', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('give a webhook waits between its attempts and a time to be deleted, in plain words', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    await page.getByText('Headers, rate limit, retries, expiry').click();
+    await page.getByText('5 attempts over 10 h: at once, then after 1 h, 2 h, 3 h and 4 h.').waitFor();
+    const waits = page.getByLabel('Waits between attempts');
+    await waits.fill('30s, 10 minutes');
+    await page.getByText('10minutes is not a wait.').waitFor();
+    await waits.fill('30s, 10 min 6h');
+    await page.getByText('4 attempts over 6 h 10 min: at once, then after 30 s, 10 min and 6 h.').waitFor();
+    const end = page.getByLabel('Delete it at');
+    await end.fill('2020-01-31T12:00');
+    await page.getByText('This time has passed.').waitFor();
+    await expectAccessible(page, 'an expiry in the past', '.form');
+    const day = new Date(Date.now() + 46.5 * 86_400_000).toISOString().slice(0, 10);
+    await end.fill(`${day}T12:00`);
+    await page.getByText(/The webhook is deleted in 4\d d, at .* 12:00:00 /).waitFor();
+    await press(page, 'Save');
+    const traits = page.locator('.traits');
+    await traits.getByText('4 attempts over 6 h 10 min').waitFor();
+    await traits.getByText(/^Deletes itself in 4\d d$/).waitFor();
+    expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).toMatchObject({
+      retry_schedule: ['30s', '10m', '6h'],
+      expires_at: new Date(`${day}T12:00`).toISOString(),
+    });
+    await waits.fill('');
+    await press(page, 'Keep it');
+    await press(page, 'Save');
+    await traits.waitFor({ state: 'hidden' });
+    expect(faults).toEqual([]);
+  });
+
   it('create a webhook disabled, without a request to its receiver', async () => {
     const tenant = await newTenant(service, { scopes });
     const receiver = await startReceiver({});

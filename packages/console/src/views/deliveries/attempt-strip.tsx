@@ -1,9 +1,9 @@
-import type { Attempt, DeliveryDetail } from '@posthorn/client';
-import { useSettings } from '../../api/settings';
+import type { Attempt, DeliveryDetail, Webhook } from '@posthorn/client';
 import { axisOf } from '../../charts/wait-axis';
 import { formatDuration, formatMs } from '../../text/format';
 import { ClockTime, Countdown } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
+import { useWaitsMs } from '../webhook-form/waits';
 import { outcomeOf } from './delivery-tag';
 import { excerptOf } from './excerpt';
 
@@ -15,14 +15,16 @@ const isGood = ({ http_status }: Attempt) => http_status !== null && http_status
  */
 export function AttemptStrip({
   delivery,
+  webhook,
   chosen,
   onChoose,
 }: {
   delivery: DeliveryDetail;
+  webhook: Webhook | undefined;
   chosen: Attempt | undefined;
   onChoose: (attempt: number) => void;
 }) {
-  const { retry_waits_ms: waitsMs } = useSettings();
+  const waitsMs = useWaitsMs(webhook?.retry_schedule);
   const { attempt_log: attempts, next_attempt_at: next } = delivery;
   const startMs = Date.parse(delivery.created_at);
   const sinceMs = attempts.map(({ attempted_at: at }) => Date.parse(at) - startMs);

@@ -127,6 +127,7 @@ function Body({
       {(delivery.attempt_log.length > 0 || !delivery.final || delivery.error === 'disabled') && (
         <AttemptStrip
           delivery={delivery}
+          webhook={webhook}
           chosen={chosen}
           onChoose={(attempt) => set({ attempt: String(attempt) })}
         />

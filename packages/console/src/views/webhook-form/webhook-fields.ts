@@ -1,5 +1,6 @@
 import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
 import { parsed } from '../webhook-editors/filter-rules';
+import { waitsIn } from './waits';
 
 export interface HeaderPair {
   /** Identifies the row in the form. */
@@ -20,6 +21,10 @@ export interface WebhookDraft {
   workspace_id: string;
   headers: HeaderPair[];
   rate_limit: string;
+  /** Durations as they were typed. Empty for the waits of the service. */
+  retry_schedule: string;
+  /** ISO 8601. Empty for never. */
+  expires_at: string;
   /** Whether a new webhook is created without a verification. */
   isDisabled: boolean;
 }
@@ -44,6 +49,8 @@ export const emptyDraft: WebhookDraft = {
   workspace_id: '',
   headers: [],
   rate_limit: '',
+  retry_schedule: '',
+  expires_at: '',
   isDisabled: false,
 };
 
@@ -56,13 +63,25 @@ export function draftOf(webhook: Webhook): WebhookDraft {
     workspace_id: webhook.workspace_id ?? '',
     headers: Object.keys(webhook.headers ?? {}).map((name) => ({ ...newPair(), name, isStored: true })),
     rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
+    retry_schedule: (webhook.retry_schedule ?? []).join(', '),
+    expires_at: webhook.expires_at ?? '',
     isDisabled: false,
   };
 }
 
 /** The fields of a webhook that the form can change. */
 type WebhookFields = Required<
-  Pick<ChangeWebhookRequest, 'url' | 'event_types' | 'filter' | 'description' | 'headers' | 'rate_limit'>
+  Pick<
+    ChangeWebhookRequest,
+    | 'url'
+    | 'event_types'
+    | 'filter'
+    | 'description'
+    | 'headers'
+    | 'rate_limit'
+    | 'retry_schedule'
+    | 'expires_at'
+  >
 >;
 
 const jsonText = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
@@ -84,6 +103,8 @@ export function fieldsOf(draft: WebhookDraft): WebhookFields {
     description: draft.description.trim() || null,
     headers: pairs.length > 0 ? Object.fromEntries(pairs) : null,
     rate_limit: draft.rate_limit.trim() === '' ? null : Number(draft.rate_limit),
+    retry_schedule: waitsIn(draft.retry_schedule),
+    expires_at: draft.expires_at || null,
   };
 }
 

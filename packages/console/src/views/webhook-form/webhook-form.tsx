@@ -1,10 +1,13 @@
 import type { PosthornError } from '@posthorn/client';
-import { type ReactNode, useEffect, useId, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { faultOf } from '../../api/problem';
 import { Button } from '../../parts/button';
 import { Icon } from '../../parts/icon';
 import { useToken } from '../../session/token';
+import { t } from '../../text/language';
 import { FilterRow } from '../webhook-editors/filter-row';
+import { Field } from './field';
+import { LifetimeFields } from './lifetime-fields';
 import { TypePicker } from './type-picker';
 import { newPair, type WebhookDraft } from './webhook-fields';
 
@@ -19,7 +22,8 @@ interface FormProps {
   onShowSample?: (type: string) => void;
 }
 
-const fieldFault = /^\/(url|description|event_types|filter|workspace_id|headers|rate_limit)(\/|$)/;
+const fieldFault =
+  /^\/(url|description|event_types|filter|workspace_id|headers|rate_limit|retry_schedule|expires_at)(\/|$)/;
 
 /** Returns whether the form shows all faults of a problem next to its fields. */
 export function isShownInForm(problem: PosthornError | undefined): boolean {
@@ -42,7 +46,8 @@ export function WebhookForm({
     for (const field of Object.keys(part)) faults.set(field, undefined);
     onChange({ ...draft, ...part });
   };
-  const hasMore = draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== '';
+  const { headers, rate_limit, workspace_id, retry_schedule, expires_at } = draft;
+  const hasMore = headers.length > 0 || `${rate_limit}${workspace_id}${retry_schedule}${expires_at}` !== '';
   const [isOpen, setOpen] = useState(hasMore);
   // What was opened stays open while its fields are emptied.
   if (hasMore && !isOpen) setOpen(true);
@@ -107,7 +112,11 @@ export function WebhookForm({
       </Step>
       {/* Otherwise the browser refuses to submit the form and cannot show why. */}
       <details open={isOpen} onInvalidCapture={(event) => reveal(event.currentTarget)}>
-        <summary>{canChooseWorkspace ? 'Workspace, headers, rate limit' : 'Headers and rate limit'}</summary>
+        <summary>
+          {canChooseWorkspace
+            ? t`Workspace, headers, rate limit, retries, expiry`
+            : t`Headers, rate limit, retries, expiry`}
+        </summary>
         <div className="stack">
           {canChooseWorkspace && (
             <Field
@@ -154,6 +163,7 @@ export function WebhookForm({
               />
             )}
           </Field>
+          <LifetimeFields draft={draft} faults={faults} onChange={change} />
         </div>
       </details>
     </>
@@ -194,35 +204,6 @@ function focusIfFirst(field: HTMLInputElement): void {
 
 function reveal(details: Element): void {
   (details as HTMLDetailsElement).open = true;
-}
-
-interface InputProps {
-  id: string;
-  'aria-describedby': string;
-  'aria-invalid': boolean;
-}
-
-function Field({
-  label,
-  hint,
-  fault,
-  children,
-}: {
-  label: string;
-  hint?: string;
-  fault?: string | undefined;
-  children: (props: InputProps) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children({ id, 'aria-describedby': `${id}-hint`, 'aria-invalid': fault !== undefined })}
-      <span id={`${id}-hint`} className={fault ? 'fault' : 'hint'} role={fault ? 'alert' : undefined}>
-        {fault ?? hint}
-      </span>
-    </div>
-  );
 }
 
 function HeaderPairs({

@@ -19,6 +19,7 @@ import { useVerification, VerifyButton } from './remedies';
 import { StatusButtons } from './status-button';
 import { WebhookNote } from './webhook-note';
 import { WebhookTag, webhookName } from './webhook-tag';
+import { WebhookTraits } from './webhook-traits';
 
 export function WebhookDetail() {
   const may = usePermission();
@@ -96,6 +97,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         {(webhook.description || !webhook.url.includes(webhookName(webhook))) && (
           <p className="lead mono">{webhook.url}</p>
         )}
+        <WebhookTraits webhook={webhook} />
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
       {activationError && webhook.status !== 'active' && <ProblemNote error={activationError} isAction />}

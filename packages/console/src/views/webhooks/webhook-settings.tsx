@@ -10,12 +10,14 @@ import { ProblemNote } from '../../parts/states';
 import { showToast } from '../../parts/toast';
 import { keptInput } from '../../session/kept-input';
 import { usePermission, useToken } from '../../session/token';
+import { t } from '../../text/language';
 import { ExactTime } from '../../text/time';
 import { SecretBox } from '../receiver/receiver-code';
 import { RotateButton } from '../receiver/rotate-button';
 import { useUnresolvedRotation } from '../receiver/secrets';
 import { FilterWords } from '../webhook-editors/filter-row';
 import { Unsaved } from '../webhook-form/unsaved';
+import { scheduleText, useWaitsMs } from '../webhook-form/waits';
 import {
   changesOf,
   draftOf,
@@ -150,6 +152,7 @@ function isElsewhere(url: string, before: string): boolean {
 
 function Facts({ webhook }: { webhook: Webhook }) {
   const headers = Object.keys(webhook.headers ?? {});
+  const waitsMs = useWaitsMs(webhook.retry_schedule);
   return (
     <dl className="facts">
       <dt>URL</dt>
@@ -166,6 +169,10 @@ function Facts({ webhook }: { webhook: Webhook }) {
       <dd>{headers.length > 0 ? <code>{headers.join(', ')}</code> : 'none'}</dd>
       <dt>Rate limit</dt>
       <dd>{webhook.rate_limit ? `${webhook.rate_limit} per second` : 'none'}</dd>
+      <dt>{t`Attempts`}</dt>
+      <dd>{scheduleText(waitsMs)}</dd>
+      <dt>{t`Deleted`}</dt>
+      <dd>{webhook.expires_at ? <ExactTime at={webhook.expires_at} /> : t`never`}</dd>
       <dt>Created</dt>
       <dd>
         <ExactTime at={webhook.created_at} />

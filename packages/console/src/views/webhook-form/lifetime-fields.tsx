@@ -1,0 +1,81 @@
+import { useZone } from '../../browser/preferences';
+import { Button } from '../../parts/button';
+import { useNow } from '../../text/clock';
+import { formatRelative, formatSecond } from '../../text/format';
+import { t } from '../../text/language';
+import { TimeField } from '../replay/time-field';
+import { Field } from './field';
+import { scheduleText, useWaitsMs, waitsFaultOf, waitsIn } from './waits';
+import type { WebhookDraft } from './webhook-fields';
+import type { FieldFaults } from './webhook-form';
+
+/** How long a webhook tries to deliver an event, and how long there is a webhook. */
+export function LifetimeFields({
+  draft,
+  faults,
+  onChange,
+}: {
+  draft: WebhookDraft;
+  faults: FieldFaults;
+  onChange: (part: Partial<WebhookDraft>) => void;
+}) {
+  const waits = waitsIn(draft.retry_schedule);
+  const waitsMs = useWaitsMs(waits);
+  return (
+    <>
+      <Field
+        label={t`Waits between attempts`}
+        hint={
+          <>
+            <b>{scheduleText(waitsMs)}.</b>{' '}
+            {!waits && t`To use waits of its own, enter them, such as 30s, 10m, 6h.`}
+          </>
+        }
+        fault={(waits && waitsFaultOf(waits)) ?? faults.of('retry_schedule')}
+      >
+        {(props) => (
+          <input
+            {...props}
+            className="input"
+            placeholder={t`as the service does`}
+            autoComplete="off"
+            value={draft.retry_schedule}
+            onChange={(event) => onChange({ retry_schedule: event.target.value })}
+          />
+        )}
+      </Field>
+      <div className="field">
+        <div className="expiry">
+          <TimeField
+            label={t`Delete it at`}
+            value={draft.expires_at}
+            onChange={(expires_at) => onChange({ expires_at })}
+          />
+          {draft.expires_at && <Button onClick={() => onChange({ expires_at: '' })}>{t`Keep it`}</Button>}
+        </div>
+        <ExpiryText at={draft.expires_at} fault={faults.of('expires_at')} />
+      </div>
+    </>
+  );
+}
+
+function ExpiryText({ at, fault }: { at: string; fault: string | undefined }) {
+  const zone = useZone();
+  const now = useNow(15_000);
+  const atMs = Date.parse(at);
+  const wrong = fault ?? (atMs <= now ? t`This time has passed. Choose one in the future.` : undefined);
+  if (wrong) {
+    return (
+      <span className="fault" role="alert">
+        {wrong}
+      </span>
+    );
+  }
+  return (
+    <span className="hint">
+      {at
+        ? t`The webhook is deleted ${formatRelative(atMs, now)}, at ${formatSecond(atMs, zone)}. What is waiting then is not sent.`
+        : t`Never. With a time, the webhook deletes itself, for example after a trial.`}
+    </span>
+  );
+}
