@@ -63,7 +63,7 @@ export function choiceOf<Choice extends string>(
 export function exactTypeOf({ type }: Options): string | undefined {
   if (!type?.includes('*')) return type;
   throw new UsageError(
-    `--type: '${type}' is not valid. Expected one event type, such as invoice.paid: lists cannot be filtered by a pattern. ` +
+    `--type: '${type}' is not valid. Expected one event type: lists cannot be filtered by a pattern. ` +
       `Run posthorn types ${shellWord(type)} to see the event types that match it.`,
   );
 }

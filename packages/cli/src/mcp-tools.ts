@@ -159,7 +159,7 @@ export const tools: readonly Tool[] = [
     title: 'List event types',
     description:
       'Lists the event types. With `type`, returns only that type, with its JSON Schema and a sample payload.',
-    schema: takes({ type: text('One event type, such as invoice.paid.') }),
+    schema: takes({ type: text('One event type.') }),
     writes: false,
     run: async ({ posthorn }, { type }) => {
       const types = await posthorn.eventTypes.list().all();

@@ -24,7 +24,7 @@ export const listen: Command = {
     },
     events: {
       value: 'a,b',
-      description: 'Only these event types or domains (invoice.*), separated by commas.',
+      description: 'Only these event types or domains (domain.*), separated by commas.',
     },
     workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
     secret: {

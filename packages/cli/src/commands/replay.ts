@@ -30,7 +30,7 @@ export const deliveriesReplay: Command = {
     to: { ...rangeOptions.to, description: `${rangeOptions.to.description} Default: now.` },
     events: {
       value: 'a,b',
-      description: 'Only these event types or domains (invoice.*), separated by commas.',
+      description: 'Only these event types or domains (domain.*), separated by commas.',
     },
     'only-failed': {
       description:

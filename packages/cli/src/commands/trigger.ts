@@ -19,7 +19,7 @@ export const trigger: Command = {
     'Send a sample event, either to a URL (signed on this machine) or to a webhook (as a test event). With the ID of a recorded event, resend that event to a URL.',
   argument: {
     name: 'type',
-    description: 'An event type such as invoice.paid, or the ID of a recorded event.',
+    description: 'An event type, or the ID of a recorded event.',
   },
   options: {
     to: { value: 'URL', description: 'Send to this URL, such as http://localhost:3000/hooks.' },
@@ -83,14 +83,10 @@ async function requestOf(
   return { event, request: webhookRequest(event, memberOf(text, 'payload') ?? '{}', secret, now) };
 }
 
-/**
- * Returns the JSON of an event with the sample of its type, from this package or else from the service. It is not
- * parsed, so that numbers stay as they are written.
- */
+/** Returns the JSON of an event with a sample of its type. It is not parsed, so that numbers stay as they are written. */
 async function sampleOf(context: Context, now: Date): Promise<string> {
   const { argument: type } = context;
-  const known = signedRequest(type as 'invoice.paid', { secret: 'unused-secret-0000' }).event.data as object;
-  const payload = Object.keys(known).length > 0 ? JSON.stringify(known) : await servedSample(context);
+  const payload = await samplePayload(context);
   const [domain = 'resource'] = type.split('.');
   const { id } = JSON.parse(payload) as { id?: unknown };
   const event = {
@@ -105,33 +101,43 @@ async function sampleOf(context: Context, now: Date): Promise<string> {
   return `${JSON.stringify(event).slice(0, -1)},"payload":${payload}}`;
 }
 
-async function servedSample(context: Context): Promise<string> {
+/** Returns the sample of the service or, if that cannot be queried, of this package. */
+async function samplePayload(context: Context): Promise<string> {
   const { argument } = context;
-  const connection = await connect(context).catch((error) => {
-    if (!(error instanceof CommandFailure)) throw error;
+  const known = signedRequest(argument as 'invoice.paid', { secret: 'unused-secret-0000' }).event
+    .data as object;
+  const bundled = Object.keys(known).length > 0 ? JSON.stringify(known) : undefined;
+  if (bundled !== undefined && argument.startsWith('webhook.')) return bundled;
+  const served = await servedTypes(context).catch((error: Error) => error);
+  if (served instanceof Error) {
+    if (bundled !== undefined) return bundled;
+    if (!(served instanceof CommandFailure)) throw served;
     throw new CommandFailure(
       `'${argument}' is not a built-in event type.${suggestionFor(argument, sampleTypes)} ` +
-        `The service may have it, but could not be queried. ${error.message}`,
+        `The service may have it, but could not be queried. ${served.message}`,
     );
-  });
-  const types = await connection.posthorn.eventTypes.list().all();
+  }
+  const { types, texts } = served;
   const found = types.find(({ type }) => type === argument);
   if (!found)
     throw unknownType(
       argument,
       types.map(({ type }) => type),
     );
-  return memberOf(connection.texts.of(found), 'sample') ?? '{}';
+  return memberOf(texts.of(found), 'sample') ?? '{}';
 }
 
-const schemaMsMax = 1_000;
+const servedMsMax = 1_000;
+
+async function servedTypes(context: Context) {
+  const { posthorn, texts } = await connect(context);
+  const types = await posthorn.eventTypes.list({ signal: AbortSignal.timeout(servedMsMax) }).all();
+  return { types, texts };
+}
 
 /** Refuses a payload that the schema of the service refuses. Without a service, no schema is known. */
 async function requireValid(context: Context, { type, payload }: Event): Promise<void> {
-  const signal = AbortSignal.timeout(schemaMsMax);
-  const types = await connect(context)
-    .then(({ posthorn }) => posthorn.eventTypes.list({ signal }).all())
-    .catch(() => []);
+  const { types } = await servedTypes(context).catch(() => ({ types: [] }));
   const found = types.find((one) => one.type === type);
   if (!found) return;
   const { fromJsonSchema } = await import('@modelcontextprotocol/server');

@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import { sampleTypes } from '@posthorn/receiver/testing';
 import { type Command, CommandFailure, type Context } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
@@ -10,7 +9,7 @@ import { typesFile } from '../type-source.js';
 export const types: Command = {
   name: 'types',
   summary: 'List the event types, or show one with the schema and a sample of its payload.',
-  argument: { name: 'type', description: 'An event type, or a domain such as invoice.*.', optional: true },
+  argument: { name: 'type', description: 'An event type, or a domain (domain.*).', optional: true },
   options: { json: jsonLines, ...connectionOptions },
   run: async (context) => {
     const { argument, options, terminal } = context;
@@ -40,14 +39,14 @@ export const types: Command = {
 
 const completionMsMax = 1_000;
 
-/** Returns the event types of the service or, if it does not respond in time, the built-in ones. */
+/** Returns the event types of the service, or none if it does not respond in time. */
 export async function knownTypes(context: Context): Promise<readonly string[]> {
   try {
     const { posthorn } = await connect(context);
     const signal = AbortSignal.timeout(completionMsMax);
     return (await posthorn.eventTypes.list({ signal }).all()).map(({ type }) => type);
   } catch {
-    return sampleTypes;
+    return [];
   }
 }
 

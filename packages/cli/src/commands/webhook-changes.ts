@@ -31,7 +31,7 @@ const selection = {
 const settings = {
   events: {
     value: 'a,b',
-    description: "Event types, whole domains (invoice.*), or '*', separated by commas.",
+    description: "Event types, whole domains (domain.*), or '*', separated by commas.",
   },
   description: { value: 'text', description: 'A name or a note for your own use.' },
   'rate-limit': { value: 'n', description: "Maximum number of requests per second, or 'none'." },

@@ -64,6 +64,8 @@ function show({ added, changed, removed, webhooks }: AppliedChange, terminal: Te
     for (const sentence of breaking) terminal.line(`         ${sentence}`);
   }
   for (const type of removed) terminal.line(`removed  ${type}`);
-  for (const { id, organization_id, type } of webhooks)
-    terminal.line(`breaks   ${id} of ${organization_id}: ${type}`);
+  for (const { id, organization_id, type } of webhooks) {
+    const fate = removed.includes(type) ? `no longer gets ${type}` : `gets the changed ${type}`;
+    terminal.line(`breaks   ${id} of ${organization_id}, which ${fate}.`);
+  }
 }

@@ -7,6 +7,7 @@ import { shellWord, type Terminal } from 'posthorn';
 import * as tokens from '../access/token.js';
 import { createToken, findToken } from '../access/token-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
+import { readCatalogue } from '../catalogue/catalogue-store.js';
 import type { NewEvent } from '../events/event.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import type { Database } from '../postgres/database.js';
@@ -79,7 +80,7 @@ export const demoOrganization = 'ORG-demo';
 export const demoTokenFile = 'demo-token';
 const demoEvents = new URL('../../assets/demo-events.json', import.meta.url);
 
-/** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
+/** Creates the demo token and, of built-in types, the demo events, once in a new embedded database. Returns the token. */
 export async function prepareDemo(
   database: Database,
   { dataDir, cell }: Pick<Config, 'dataDir' | 'cell'>,
@@ -100,6 +101,7 @@ export async function prepareDemo(
     nowMs,
   );
   await createToken(database, token, hash, operatorOrigin());
+  if (!(await readCatalogue(database)).catalogue.builtin) return text;
   // A morning at a small company, oldest first.
   const events: NewEvent[] = JSON.parse(await readFile(demoEvents, 'utf8'));
   await recordBatch(database, batchOf(events));

@@ -65,7 +65,7 @@ export const webhooksSectionTag: Tag = {
  */
 export function webhooksSection(catalogue: Catalogue) {
   const schemas: Record<string, Schema> = {};
-  const requests = catalogue.list().map(({ type, description, schema, sample }) => {
+  const requests = catalogue.list().map(({ type, description, schema, sample, version = 1 }) => {
     const name = nameOf(type, schemas);
     schemas[`${name}Data`] = plainSchema(placed(schema, `${components}${name}Data`) as Schema);
     schemas[`${name}Envelope`] = plainSchema(envelope(type, `${components}${name}Data`) as Schema);
@@ -74,7 +74,7 @@ export function webhooksSection(catalogue: Catalogue) {
         operationId: `receive_${type.replaceAll('.', '_')}`,
         tags: [receivedTag],
         summary: type,
-        description,
+        description: `${description} Version ${version} of the schema.`,
         security: [],
         parameters: deliveryHeaders,
         requestBody: {

@@ -41,7 +41,10 @@ describe('a type that was added to the catalogue', () => {
   it('is among the webhooks of the OpenAPI document, which stays valid and resolves its references', async () => {
     const document = await readDocument(service.publicUrl);
     const { post } = document.webhooks?.[added.type] ?? {};
-    expect(post).toMatchObject({ summary: added.type, description: added.description });
+    expect(post).toMatchObject({
+      summary: added.type,
+      description: `${added.description} Version 1 of the schema.`,
+    });
     const { schema, example } = post.requestBody.content['application/json'];
     const envelope = at(document, schema.$ref);
     expect(envelope.properties.type).toMatchObject({ enum: [added.type] });

@@ -16,7 +16,7 @@ type Name = keyof typeof names;
 
 export type EventSearch = RangeSearch & SearchOf<Name>;
 
-/** Guesses which filter the text is for: `USR-…` is an actor, `INV-…` a subject, `a.b` a type. */
+/** Guesses which filter the text is for: `USR-…` is an actor, `WS-…` a workspace, another prefix a subject, `a.b` a type. */
 function filterFor(text: string): Name {
   if (/^(USR|AGT)-/.test(text)) return 'actor_id';
   if (/^WS-/.test(text)) return 'workspace_id';
@@ -32,7 +32,7 @@ export function EventFilters({ search }: { search: EventSearch }) {
       names={names}
       search={search}
       label="Add a filter: a type, a subject, an actor or a workspace"
-      placeholder="Type, INV-…, USR-…, WS-…"
+      placeholder="Type, subject, USR-…, WS-…"
       suggestions={types?.map(({ type }) => type)}
       filterFor={filterFor}
       onId={(id) => /^EVT-/.test(id) && navigate({ to: '/events/$eventId', params: { eventId: id } })}
