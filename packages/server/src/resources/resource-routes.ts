@@ -15,7 +15,6 @@ import { readResource } from './resource-store.js';
  * while the built-in types are in the catalogue.
  */
 export function lifecycleRoutes(options: moves.MoverOptions, catalogue: Catalogue): readonly Route[] {
-  const mover = new moves.Mover(options);
   const { database } = options;
   const routes = Object.entries(lifecycles).flatMap(([path, lifecycle]) => [
     route({
@@ -24,7 +23,7 @@ export function lifecycleRoutes(options: moves.MoverOptions, catalogue: Catalogu
       ...creationColumns(lifecycle),
       handler: async (request, reply) => {
         const body = request.body as moves.CreationRequest;
-        const done = await mover.run(body.organization_id, originOf(request), (client, context) =>
+        const done = await moves.runMove(options, body.organization_id, originOf(request), (client, context) =>
           moves.create(client, lifecycle, body, context),
         );
         reply.header('Location', `/platform/${path}/${done.resource.id}`);
@@ -52,7 +51,7 @@ export function lifecycleRoutes(options: moves.MoverOptions, catalogue: Catalogu
           const found = await readResource(database, lifecycle.kind, id);
           if (!found) throw noSuch(lifecycle);
           const body = request.body as LifecycleRequest;
-          const moved = await mover.run(found.organization_id, originOf(request), (client, context) =>
+          const moved = await moves.runMove(options, found.organization_id, originOf(request), (client, context) =>
             moves.makeMove(client, lifecycle, name, id, body, context),
           );
           if (moved.outcome === 'unknown') throw noSuch(lifecycle);
