@@ -55,6 +55,13 @@ const withoutTimeLimits = 'set local statement_timeout = 0; set local lock_timeo
 export const readOnlySql =
   "(pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean)";
 
+const readOnly =
+  'the database is read-only; requests that write get 503, and deliveries wait until it accepts writes: ' +
+  'free up space if its disk is full, or set DATABASE_URL to the primary if it is a standby';
+const outOfSpace =
+  'the database has no disk space left; requests that need more get 503, and deliveries may wait: ' +
+  'free up space on its disk';
+
 const jsonOid = 114;
 const bigintOid = 20;
 const timestamptzOid = 1184;
@@ -91,6 +98,8 @@ export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #reachability: Reachability | undefined;
   #hasConnected = false;
+  /** When the database last refused to write. */
+  #refusedAtMs = Number.NEGATIVE_INFINITY;
   /** Shared by the pools of one database. */
   readonly route: Route;
   /** Called when the response to a statement that leases deliveries was lost: the statement may have been executed. */
@@ -134,14 +143,18 @@ export class Database implements Queryable {
    * refuses writes is closed.
    */
   async isWritable(): Promise<boolean> {
-    const client = await this.#connect();
-    let isWritable = false;
-    try {
-      isWritable = await acceptsWrites({ query: (statement) => this.#run(client, statement) });
-      return isWritable;
-    } finally {
-      client.release(!isWritable);
-    }
+    let refuses = true;
+    const ask = async (client: pg.PoolClient) => {
+      const text = `select ${readOnlySql} as refuses`;
+      const { rows } = await this.#run<{ refuses: boolean }>(client, { text });
+      refuses = rows[0]?.refuses !== false;
+      return !refuses;
+    };
+    return this.#use(
+      ask,
+      () => false,
+      () => refuses,
+    );
   }
 
   /**
@@ -238,14 +251,15 @@ export class Database implements Queryable {
     let broken = false;
     try {
       const result = await work(client);
-      broken = (await this.#succeeded(client)) || mustClose();
+      this.#reachability?.regained();
+      broken = mustClose();
       return result;
     } catch (error) {
       // A statement that timed out here may still be running on the server, so its connection cannot be used again.
       const isLost = errors.isUnreachable(error);
       broken = isLost || mustClose();
-      if (errors.isRefusedWrite(error)) this.#refused(error, client);
-      else if (errors.isOutOfSpace(error)) this.#reachability?.ranOutOfSpace(error);
+      if (errors.isRefusedWrite(error)) this.#refused(error);
+      else if (errors.isOutOfSpace(error)) this.#reachability?.refused(error, outOfSpace);
       else if (isLost && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === errors.timedOut) cancelStatement(client);
       throw error;
@@ -254,34 +268,21 @@ export class Database implements Queryable {
     }
   }
 
-  /**
-   * Notes that the database is reachable. A read succeeds even in a read-only database. So after a refused write, asks
-   * in a session opened after the refusal whether writes are accepted again. Returns whether to close the connection.
-   */
-  async #succeeded(client: pg.PoolClient): Promise<boolean> {
-    if (this.#reachability?.isOutdated(openedAtMs(client))) return true;
-    if (!this.#reachability?.takeTurnToAsk()) {
-      this.#reachability?.regained();
-      return false;
-    }
-    try {
-      const isWritable = await acceptsWrites({ query: (statement) => this.#run(client, statement) });
-      this.#reachability.regained(isWritable);
-      // A setting that has changed since applies only to new sessions.
-      return !isWritable;
-    } catch {
-      return true;
-    }
-  }
-
-  #refused(error: Error, client: pg.PoolClient): void {
-    this.#reachability?.refusedWrite(error, openedAtMs(client));
+  #refused(error: Error): void {
+    this.#refusedAtMs = performance.now();
+    this.#reachability?.refused(error, readOnly);
     if (this.#reachability) markReported(error);
   }
 
   async #connect(): Promise<pg.PoolClient> {
     try {
-      return await this.#pool.connect();
+      for (;;) {
+        const client = await this.#pool.connect();
+        const { openedAtMs } = client as unknown as SessionClient;
+        if (openedAtMs > this.#refusedAtMs) return client;
+        // A session keeps the settings that it began with, so it may refuse to write even if the database no longer does.
+        client.release(true);
+      }
     } catch (error) {
       if (error instanceof Error) errors.noteConnectFailure(error);
       // If all connections are in use, waiting for one times out although the database is reachable. A login that is
@@ -312,10 +313,6 @@ export class Database implements Queryable {
   }
 }
 
-function openedAtMs(client: pg.PoolClient): number {
-  return (client as unknown as SessionClient).openedAtMs;
-}
-
 /** Lets a transaction wait for something else between its statements, for any length of time. */
 export async function allowPauses(client: Queryable): Promise<void> {
   await client.query({ text: 'set local idle_in_transaction_session_timeout = 0' });
@@ -325,9 +322,4 @@ export async function allowPauses(client: Queryable): Promise<void> {
 export async function isPooled(client: Queryable, connection: object): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
   return rows[0]?.pid !== (connection as { processID?: number }).processID;
-}
-
-async function acceptsWrites(client: Queryable): Promise<boolean> {
-  const { rows } = await client.query<{ refuses: boolean }>({ text: `select ${readOnlySql} as refuses` });
-  return rows[0]?.refuses === false;
 }

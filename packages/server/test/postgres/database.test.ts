@@ -210,38 +210,18 @@ test('a database that accepts writes again is writable at once, although old ses
   await fresh.close();
 });
 
-test('a database that accepts writes again is not reported as read-only because of an old session', async () => {
+test('a database that accepts writes again gets them, although old sessions would refuse', async () => {
   const { database, url } = await freshDatabase(true);
   await changeSettings(database, { default_transaction_read_only: 'on' });
   const log = new Log();
   const fresh = new Database({ connectionString: url }, 2, new Reachability(pino({}, log)));
   const write = { text: 'create table written ()' };
-  const used = fresh.onConnection(async (old) => {
-    await expect(fresh.query(write)).rejects.toThrow('read-only');
-    await changeSettings(database, { default_transaction_read_only: 'off' });
-    await fresh.query({ text: 'select' });
-    await old.query(write);
-  });
-  await expect(used).rejects.toThrow('read-only');
-  expect(log.warnings).toEqual([
-    expect.stringContaining('the database is read-only'),
-    'the database is writable again',
-  ]);
-  await fresh.close();
-});
-
-test('a read-only database is not reported as writable because of an old session', async () => {
-  const { database, url } = await freshDatabase(true);
-  const log = new Log();
-  const fresh = new Database({ connectionString: url }, 2, new Reachability(pino({}, log)));
   await fresh.onConnection(async () => {
-    await changeSettings(database, { default_transaction_read_only: 'on' });
-    await expect(fresh.query({ text: 'create table written ()' })).rejects.toThrow('read-only');
+    await expect(fresh.query(write)).rejects.toThrow('read-only');
   });
-  expect(log.warnings).toEqual([expect.stringContaining('the database is read-only')]);
   await changeSettings(database, { default_transaction_read_only: 'off' });
-  await fresh.query({ text: 'select' });
-  expect(log.warnings.at(-1)).toBe('the database is writable again');
+  await fresh.query(write);
+  expect(log.warnings).toEqual([expect.stringContaining('the database is read-only')]);
   await fresh.close();
 });
 
