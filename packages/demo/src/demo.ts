@@ -8,8 +8,9 @@ import { EventTail } from './event-tail.js';
 import { Figures } from './figures.js';
 import { Pacer, perSecondMax, perSecondMin } from './pace.js';
 import { seededRandom } from './random.js';
-import { behaviors, forge, Receiver } from './receivers.js';
+import { behaviors, Receiver } from './receivers.js';
 import { type Summary, summarize } from './summary.js';
+import type { RunningDemo } from './view.js';
 import { deliveriesInMemory, Webhooks } from './webhooks.js';
 
 /** The service that the demo runs against, over HTTP. */
@@ -19,8 +20,8 @@ export interface DemoService {
   /** May read events and manage webhooks of the organization. */
   accessToken: string;
   platformToken: string;
-  /** Shown on the dashboard. */
-  retryScheduleMs: readonly number[];
+  /** How many attempts it makes before it gives up. */
+  attemptsMax: number;
   /** Shown on the dashboard. */
   console: ConsoleAddress;
 }
@@ -37,17 +38,8 @@ export interface DemoOptions {
   onStart: (running: RunningDemo) => void;
 }
 
-/** What can be watched and changed while the demo runs. */
-export interface RunningDemo {
-  figures: Figures;
-  situation: () => Situation;
-  /** Multiplies the events per second, within the limits. */
-  changePace: (factor: number) => void;
-}
-
 const inFlightMax = 64;
 const afterTroubleMs = 1_000;
-const forgeryMs = 3_000;
 /** If the service records nothing for this long, the demo ends anyway. */
 const firstEventMsMax = 30_000;
 const settleMsMax = 10_000;
@@ -90,7 +82,7 @@ class Demo {
     const webhooks = await Webhooks.create(posthorn, organizationId, receivers, this.#figures);
     this.#closers.push(() => webhooks.stopWatching());
 
-    const endedMs = await this.#work(platform, receivers);
+    const endedMs = await this.#work(platform);
     await webhooks.stopWatching();
     const givenUp = await this.#settle(platform, webhooks, tail);
     return summarize(this.#figures, {
@@ -106,7 +98,7 @@ class Demo {
     for (const [index, behavior] of behaviors.entries()) {
       const receiver = await Receiver.open({
         behavior,
-        attemptsMax: this.#options.service.retryScheduleMs.length + 1,
+        attemptsMax: this.#options.service.attemptsMax,
         secret: `whsec_${randomBytes(32).toString('base64')}`,
         random: seededRandom(this.#options.seed + index + 1),
         now: Date.now,
@@ -119,7 +111,7 @@ class Demo {
   }
 
   /** Lets the company work until the time is up or it is stopped. Returns the time of the end. */
-  async #work(platform: Platform, receivers: readonly Receiver[]): Promise<number> {
+  async #work(platform: Platform): Promise<number> {
     const { organizationId, seed, forMs, stop, onStart } = this.#options;
     const company = new Company(organizationId, seededRandom(seed));
     const over = new AbortController();
@@ -142,11 +134,6 @@ class Demo {
       },
       now: () => performance.now(),
     });
-    const forging = setInterval(() => {
-      for (const { behavior, url } of receivers) {
-        if (behavior.checksSignatures) forge(url, Date.now()).catch(() => undefined);
-      }
-    }, forgeryMs);
     onStart({
       figures: this.#figures,
       situation: () => this.#situation(),
@@ -158,7 +145,6 @@ class Demo {
     if (!ended.aborted) await once(ended, 'abort');
     this.#phase = 'stopping';
     clearTimeout(timer);
-    clearInterval(forging);
     await pacer.stop();
     return Date.now();
   }
@@ -215,7 +201,6 @@ class Demo {
       wantedPerSecond: this.#perSecond,
       publicUrl: service.publicUrl,
       organizationId,
-      retryScheduleMs: service.retryScheduleMs,
       console: service.console,
     };
   }

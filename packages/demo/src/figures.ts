@@ -24,8 +24,6 @@ export interface ReceiverFigures extends DeliveryCounts {
   readonly description: string;
   /** From recording to the first arrival. */
   readonly latencies: Latencies;
-  /** Only the receiver that checks signatures has them. */
-  signatures: { verified: number; refused: number } | undefined;
 }
 
 const eventsKept = 200;
@@ -46,15 +44,14 @@ export class Figures {
   readonly #acknowledged = new Set<string>();
   readonly #shown = new Set<string>();
 
-  constructor(receivers: readonly { name: string; description: string; checksSignatures?: true }[]) {
-    this.receivers = receivers.map(({ name, description, checksSignatures }) => ({
+  constructor(receivers: readonly { name: string; description: string }[]) {
+    this.receivers = receivers.map(({ name, description }) => ({
       name,
       description,
       delivered: 0,
       pending: 0,
       failed: 0,
       latencies: new Latencies(),
-      signatures: checksSignatures && { verified: 0, refused: 0 },
     }));
   }
 
@@ -78,11 +75,6 @@ export class Figures {
   /** Notes that a request arrived at a receiver, this long after its event was recorded. */
   deliveryArrived(receiver: string, attempt: number, latencyMs: number): void {
     if (attempt === 1) this.receiver(receiver).latencies.add(latencyMs);
-  }
-
-  signatureChecked(receiver: string, isValid: boolean): void {
-    const { signatures } = this.receiver(receiver);
-    if (signatures) signatures[isValid ? 'verified' : 'refused'] += 1;
   }
 
   readonly troubled = (message: string): void => {

@@ -15,8 +15,7 @@ export function parseRate(text: string): number | undefined {
 
 /** Work that could not start because there was no room is made up for later, up to this limit. */
 const owedMsMax = 1_000;
-const waitMsMin = 5;
-const waitMsMax = 250;
+const lookMs = 10;
 
 /**
  * Calculates how much work is due. The next call makes up for a late timer, so that the pace is right on average. On a
@@ -40,12 +39,6 @@ export class Pace {
     this.#owed = owed - taken;
     this.#lookedAtMs = nowMs;
     return taken;
-  }
-
-  /** Returns how long to wait before the next call. */
-  get waitMs(): number {
-    const untilDueMs = ((1 - this.#owed) / this.perSecond) * 1000;
-    return Math.min(waitMsMax, Math.max(waitMsMin, untilDueMs));
   }
 }
 
@@ -83,6 +76,6 @@ export class Pacer {
       const piece = work().finally(() => this.#underWay.delete(piece));
       this.#underWay.add(piece);
     }
-    this.#timer = setTimeout(() => this.#look(), this.pace.waitMs);
+    this.#timer = setTimeout(() => this.#look(), lookMs);
   }
 }

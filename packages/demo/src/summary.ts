@@ -1,5 +1,5 @@
 import type { Figures } from './figures.js';
-import { clock, milliseconds, perSecond, printed, table, whole } from './text.js';
+import { clock, milliseconds, perSecond, table, whole } from './text.js';
 
 interface Ending {
   endedMs: number;
@@ -34,7 +34,7 @@ export function summarize(figures: Figures, { endedMs, wantedPerSecond, webhookI
       own,
       by_type: Object.fromEntries([...byType].sort(([a], [b]) => (a < b ? -1 : 1))),
     },
-    receivers: figures.receivers.map(({ name, delivered, failed, pending, latencies, signatures }) => ({
+    receivers: figures.receivers.map(({ name, delivered, failed, pending, latencies }) => ({
       name,
       webhook_id: webhookIdOf(name) ?? null,
       delivered,
@@ -45,7 +45,6 @@ export function summarize(figures: Figures, { endedMs, wantedPerSecond, webhookI
       /** Not settled when the demo ended. They continue at the next start. */
       unsettled: pending,
       latency_ms: { p50: latencies.percentile(0.5), p99: latencies.percentile(0.99) },
-      signatures,
     })),
     troubles: figures.trouble.count,
   };
@@ -77,7 +76,7 @@ export function summaryLines(summary: Summary): string[] {
     '',
     above,
     heading,
-    ...rows.map((row) => printed(row, 80)),
+    ...rows,
     ...(remarks.length === 0 ? [] : ['', ...remarks]),
   ];
 }
@@ -96,11 +95,6 @@ const above = `${'given up'.padStart(43)}${'time to arrival'.padStart(22)}`;
 function remarksOf({ receivers, events, troubles }: Summary): string[] {
   const unsettled = receivers.reduce((sum, receiver) => sum + receiver.unsettled, 0);
   return [
-    ...receivers.flatMap(({ name, signatures }) => {
-      if (!signatures) return [];
-      const { verified, refused } = signatures;
-      return [`Signatures at the ${name} receiver: ${whole(verified)} valid, ${whole(refused)} refused.`];
-    }),
     ...(unsettled > 0
       ? [`${whole(unsettled)} deliveries are not final; they continue on the next start.`]
       : []),

@@ -4,8 +4,6 @@ import type { Figures } from './figures.js';
 import { type Receiver, receiverPath } from './receivers.js';
 
 const pauseMs = 1_000;
-/** Counting takes longer the longer the demo runs. It may take up to this share of the time. */
-const shareMax = 0.1;
 
 /** The webhooks of the demo's receivers, managed through the public API, and the state of their deliveries. */
 export class Webhooks {
@@ -61,10 +59,8 @@ export class Webhooks {
   async #watch(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const beganMs = performance.now();
       await this.look().catch((error: Error) => this.#figures.troubled(error.message));
-      const waitMs = Math.max(pauseMs, (performance.now() - beganMs) / shareMax);
-      await delay(waitMs, undefined, { signal }).catch(() => undefined);
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -95,7 +95,6 @@ describe('posthorn demo --json', () => {
     const byName = Object.fromEntries(summary.receivers.map((receiver) => [receiver.name, receiver]));
     expect(byName.healthy!.delivered).toBeGreaterThanOrEqual(summary.events.recorded);
     expect(byName.dead).toMatchObject({ delivered: 0 });
-    expect(byName.verifying!.signatures!.verified).toBe(byName.verifying!.delivered);
   });
 
   test('no webhook is left that sends to ports that are free again', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Figures, Latencies, type StreamEvent } from '../src/figures.js';
 import { behaviors } from '../src/receivers.js';
 import { progressLine, summarize, summaryLines } from '../src/summary.js';
-import { clock, milliseconds, perSecond, wait, whole } from '../src/text.js';
+import { clock, milliseconds, perSecond, whole } from '../src/text.js';
 
 function shown(id: string, type = 'invoice.paid'): StreamEvent {
   return {
@@ -15,7 +15,7 @@ function shown(id: string, type = 'invoice.paid'): StreamEvent {
 
 const two = [
   { name: 'healthy', description: 'responds' },
-  { name: 'verifying', description: 'checks', checksSignatures: true as const },
+  { name: 'verifying', description: 'checks' },
 ];
 
 describe('latencies', () => {
@@ -127,8 +127,6 @@ describe('figures', () => {
     figures.eventShown(shown('EVT-1'));
     figures.eventShown(shown('EVT-9', 'webhook.disabled'));
     Object.assign(figures.receiver('healthy'), { delivered: 1, pending: 0, failed: 3 });
-    figures.signatureChecked('verifying', true);
-    figures.signatureChecked('verifying', false);
     const summary = summarize(figures, {
       endedMs: 3_000,
       wantedPerSecond: 20,
@@ -141,13 +139,12 @@ describe('figures', () => {
       events: { recorded: 2, in_stream: 1, by_others: 0, own: 1 },
       receivers: [
         { name: 'healthy', webhook_id: 'WHK-1', delivered: 1, failed: 5, given_up: 2 },
-        { name: 'verifying', webhook_id: null, signatures: { verified: 1, refused: 1 } },
+        { name: 'verifying', webhook_id: null, delivered: 0 },
       ],
     });
     const text = summaryLines(summary).join('\n');
     expect(text).toContain('2 events recorded, 1 of them NOT in the stream.\n');
     expect(text).toContain('Average rate: 1/s (target 20/s).\n');
-    expect(text).toContain('Signatures at the verifying receiver: 1 valid, 1 refused.');
     expect(progressLine(figures, 3_000)).toBe(
       '0:02  2 events, 1/s; 1 delivered, 0 pending, 3 failed; time to arrival p50 -, p99 -',
     );
@@ -158,10 +155,9 @@ describe('a summary for people', () => {
   const lines = () => {
     const figures = new Figures(behaviors);
     figures.startedMs = 0;
-    for (const { name, checksSignatures } of behaviors) {
+    for (const { name } of behaviors) {
       Object.assign(figures.receiver(name), { delivered: 1_234_567, pending: 12_345, failed: 98_765 });
       figures.deliveryArrived(name, 1, 599_000);
-      if (checksSignatures) for (let n = 0; n < 1_000; n++) figures.signatureChecked(name, true);
     }
     Object.assign(figures.receiver('dead'), { delivered: 0, pending: 0, failed: 0 });
     figures.troubled('something');
@@ -195,6 +191,5 @@ describe('wording', () => {
     expect([null, 0, 999, 1_234].map(milliseconds)).toEqual(['-', '0 ms', '999 ms', '1.2 s']);
     expect([0, 9_999, 754_000, 3_723_000].map(clock)).toEqual(['0:00', '0:09', '12:34', '1:02:03']);
     expect([20, 19.74, 0.25, 123.4].map(perSecond)).toEqual(['20', '19.7', '0.25', '123']);
-    expect([500, 20_000, 300_000, 7_200_000].map(wait)).toEqual(['500ms', '20s', '5m', '2h']);
   });
 });

@@ -2,7 +2,7 @@ import { sign } from '@posthorn/receiver';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Figures } from '../src/figures.js';
 import { seededRandom } from '../src/random.js';
-import { behaviors, forge, Receiver } from '../src/receivers.js';
+import { behaviors, Receiver } from '../src/receivers.js';
 
 const secret = 'secret-of-the-receivers';
 const nowMs = Date.parse('2026-11-15T04:17:25.400Z');
@@ -24,9 +24,12 @@ async function open(name: string): Promise<{ receiver: Receiver; figures: Figure
   return { receiver, figures };
 }
 
-function send(receiver: Receiver, { type = 'invoice.paid', attempt = 1 } = {}): Promise<number | 'hung up'> {
+function send(
+  receiver: Receiver,
+  { type = 'invoice.paid', attempt = 1, key = secret } = {},
+): Promise<number | 'hung up'> {
   const body = JSON.stringify({ id: 'EVT-1', type, created_at: '2026-11-15T04:17:25.363Z', data: {} });
-  const headers = { ...sign(body, { id: 'EVT-1', timestamp: new Date(), key: secret }) };
+  const headers = { ...sign(body, { id: 'EVT-1', timestamp: new Date(), key }) };
   return fetch(receiver.url, {
     method: 'POST',
     headers: { ...headers, 'X-Service-Attempt': String(attempt) },
@@ -38,14 +41,11 @@ function send(receiver: Receiver, { type = 'invoice.paid', attempt = 1 } = {}): 
 }
 
 describe('receivers', () => {
-  test('a receiver that checks signatures counts valid ones and refuses a forgery', async () => {
+  test('a receiver that checks signatures refuses a forgery', async () => {
     const { receiver, figures } = await open('verifying');
     expect(await send(receiver)).toBe(200);
-    await forge(receiver.url, Date.now());
-    expect(figures.receiver('verifying')).toMatchObject({
-      signatures: { verified: 1, refused: 1 },
-      delivered: 1,
-    });
+    expect(await send(receiver, { key: 'a-guess-at-the-secret' })).toBe(401);
+    expect(figures.receiver('verifying')).toMatchObject({ delivered: 1 });
   });
 
   test.each(behaviors.map(({ name }) => name))(

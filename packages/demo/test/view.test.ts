@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test, vi } from 'vitest';
 import { Figures } from '../src/figures.js';
 import { behaviors } from '../src/receivers.js';
-import { DashboardView } from '../src/view.js';
+import { showDashboard } from '../src/view.js';
 
 /** Opens a dashboard on a terminal, presses a key and closes the dashboard. Returns what the key did. */
 async function press(key: string) {
@@ -17,17 +17,17 @@ async function press(key: string) {
         publicUrl: '',
         organizationId: 'ORG-demo',
       },
-      ...{ console: { url: '', link: '', tokenFile: '' }, retryScheduleMs: [] },
+      ...{ console: { url: '', link: '', tokenFile: '' } },
     }),
     changePace: did.changePace,
   };
   const setRawMode = vi.fn();
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode });
   const stdout = new PassThrough();
-  const view = new DashboardView(running, (_style, text) => text, did, { stdin, stdout } as never);
+  const close = showDashboard(running, (_style, text) => text, did, { stdin, stdout } as never);
   stdin.write(key);
   await vi.waitFor(() => expect(Object.values(did).flatMap(({ mock }) => mock.calls)).toHaveLength(1));
-  view.close();
+  close();
   return { ...did, rawModes: setRawMode.mock.calls.flat(), printed: String(stdout.read()) };
 }
 

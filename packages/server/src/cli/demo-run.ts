@@ -24,16 +24,17 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
   process.stdout.on('error', () => stop.ask());
   const log = new LogKeeper();
   const isDashboard = terminal.isInteractive && env.TERM !== 'dumb';
-  let view: demo.View | undefined;
+  let closeView = () => {};
   const onStart = (running: demo.RunningDemo) => {
     if (isDashboard) {
       log.hold((message) => running.figures.troubled(message));
       const keys = { onQuit: () => stop.ask(), onInterrupt: () => stop.insist() };
-      view = new demo.DashboardView(running, (style, text) => terminal.paint(style, text), keys);
-    } else if (!options.json) view = new demo.LineView(running, (line) => terminal.line(line));
+      closeView = demo.showDashboard(running, (style, text) => terminal.paint(style, text), keys);
+    } else if (!options.json) closeView = demo.printLines(running, (line) => terminal.line(line));
   };
   const close = () => {
-    view?.close();
+    closeView();
+    closeView = () => {};
     log.release();
   };
   if (terminal.isInteractive) terminal.line('Starting…');
@@ -68,7 +69,7 @@ async function runOnService(
         platformUrl: service.platformUrl ?? '',
         accessToken,
         platformToken: config.platformToken ?? (await platformToken(config.dataDir)),
-        retryScheduleMs: config.retryScheduleMs,
+        attemptsMax: config.retryScheduleMs.length + 1,
         console: {
           url: service.consoleLink?.() ?? '',
           link: service.consoleLink?.(accessToken) ?? '',
