@@ -12,8 +12,7 @@ import {
   readSealedSecret,
 } from '../postgres/database-checks.js';
 import { compareSchema } from '../postgres/migrate.js';
-import { locksOf } from '../postgres/partitions.js';
-import { connectionsOf, requestConnections } from '../processes/membership.js';
+import { connectionsOf } from '../processes/membership.js';
 import { recordedPayloads } from '../resources/resource-operations.js';
 import { type Config, unknownSettings } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
@@ -176,7 +175,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
 function* aboutSettings(
   { settings, is_standby }: DatabaseFacts,
   isEmbedded: boolean,
-  { processes = 1, eventRetentionMs }: Config,
+  { processes = 1 }: Config,
 ): Generator<Finding> {
   if (is_standby)
     yield problem('database role', 'a read-only standby', 'Set DATABASE_URL to the URL of the primary.');
@@ -208,15 +207,6 @@ function* aboutSettings(
       'connections',
       `max_connections is ${connections}`,
       `Raise max_connections: each node uses up to ${connectionsOfNode} connections.`,
-    );
-  // All sessions share one table of locks, which has room for this many locks per session on average.
-  const needed = processes * requestConnections(processes) * locksOf(eventRetentionMs);
-  const perSession = Math.ceil(needed / (connections + Number(settings.max_prepared_transactions)));
-  if (!isEmbedded && Number(settings.max_locks_per_transaction) < perSession)
-    yield warning(
-      'locks',
-      `max_locks_per_transaction is ${settings.max_locks_per_transaction}, but with this retention the reads of one node can need ${perSession}`,
-      `In psql: alter system set max_locks_per_transaction = ${perSession}; then restart PostgreSQL.`,
     );
 }
 

@@ -20,8 +20,7 @@ export interface DatabaseFacts {
 /** PostgreSQL settings that durability or operation depends on. */
 const settingNames = [
   ...['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'max_connections'],
-  ...['default_transaction_isolation', 'default_transaction_read_only'],
-  ...['max_locks_per_transaction', 'max_prepared_transactions', 'server_encoding'],
+  ...['default_transaction_isolation', 'default_transaction_read_only', 'server_encoding'],
 ];
 
 export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFacts> {

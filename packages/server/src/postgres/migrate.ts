@@ -6,8 +6,6 @@ import { obstaclesIn, readDatabaseFacts } from './database-checks.js';
 import { isLockTimeout, isUnreachable } from './database-errors.js';
 
 const directory = new URL('../../schema/', import.meta.url);
-/** Lower revisions were never released, and the baseline has changed since. */
-const revisionMin = 5;
 
 /** Reports that this version cannot use the database. The database was not changed. */
 export class IncompatibleDatabase extends OperatorError {
@@ -47,7 +45,6 @@ export async function migrate(
     if (obstacle) throw new IncompatibleDatabase(obstacle.refusal);
     await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
     const applied = await readApplied(client);
-    await refuseUnreleased(client, applied);
     refuseNewer(applied, revision);
     const pending = readSchema().filter(isPending(applied));
     if (pending.length > 0) await untilUnblocked(client, onBlocked, () => apply(client, pending, revision));
@@ -197,7 +194,7 @@ interface Applied {
 }
 
 async function readApplied(client: Queryable): Promise<Applied> {
-  if (!(await hasTable(client, 'schema_files'))) return { revision: 0, checksums: new Map() };
+  if (!(await hasSchema(client))) return { revision: 0, checksums: new Map() };
   const { rows } = await client.query<{ name: string; checksum: string; revision: number }>({
     text: 'select name, checksum, revision from posthorn.schema_files',
   });
@@ -205,16 +202,6 @@ async function readApplied(client: Queryable): Promise<Applied> {
     revision: Math.max(0, ...rows.map(({ revision }) => revision)),
     checksums: new Map(rows.map(({ name, checksum }) => [name, checksum])),
   };
-}
-
-async function refuseUnreleased(client: Queryable, { checksums, revision }: Applied): Promise<void> {
-  const isUnreleased = checksums.size > 0 ? revision < revisionMin : await hasTable(client, 'migrations');
-  if (!isUnreleased) return;
-  throw new IncompatibleDatabase(
-    'This database was created by a version of Posthorn that was never released and cannot be upgraded. ' +
-      'Nothing in it was changed. Use an empty database: set DATABASE_URL to another one, or, for the embedded ' +
-      'database, set POSTHORN_DATA_DIR to another directory or delete the one in use.',
-  );
 }
 
 function refuseNewer(applied: Applied, revision: number): void {
@@ -227,14 +214,12 @@ function refuseNewer(applied: Applied, revision: number): void {
 }
 
 /**
- * Returns whether a table exists. Queries the system catalog, because `to_regclass` may return a result cached before
- * the lock was granted.
+ * Returns whether any file of the schema was applied. Queries the system catalog, because `to_regclass` may return a
+ * result cached before the lock was granted.
  */
-async function hasTable(client: Queryable, name: string): Promise<boolean> {
-  const { rows } = await client.query<{ present: boolean }>({
-    text: `
-  select exists (select from pg_catalog.pg_tables where schemaname = 'posthorn' and tablename = $1) as present`,
-    values: [name],
+async function hasSchema(client: Queryable): Promise<boolean> {
+  const { rowCount } = await client.query({
+    text: "select from pg_catalog.pg_tables where schemaname = 'posthorn' and tablename = 'schema_files'",
   });
-  return rows[0]?.present === true;
+  return rowCount === 1;
 }

@@ -23,8 +23,11 @@ export function lifecycleRoutes(options: moves.MoverOptions, catalogue: Catalogu
       ...creationColumns(lifecycle),
       handler: async (request, reply) => {
         const body = request.body as moves.CreationRequest;
-        const done = await moves.runMove(options, body.organization_id, originOf(request), (client, context) =>
-          moves.create(client, lifecycle, body, context),
+        const done = await moves.runMove(
+          options,
+          body.organization_id,
+          originOf(request),
+          (client, context) => moves.create(client, lifecycle, body, context),
         );
         reply.header('Location', `/platform/${path}/${done.resource.id}`);
         return respond(reply, lifecycle, done);
@@ -51,8 +54,11 @@ export function lifecycleRoutes(options: moves.MoverOptions, catalogue: Catalogu
           const found = await readResource(database, lifecycle.kind, id);
           if (!found) throw noSuch(lifecycle);
           const body = request.body as LifecycleRequest;
-          const moved = await moves.runMove(options, found.organization_id, originOf(request), (client, context) =>
-            moves.makeMove(client, lifecycle, name, id, body, context),
+          const moved = await moves.runMove(
+            options,
+            found.organization_id,
+            originOf(request),
+            (client, context) => moves.makeMove(client, lifecycle, name, id, body, context),
           );
           if (moved.outcome === 'unknown') throw noSuch(lifecycle);
           if (moved.outcome === 'refused') {

@@ -62,31 +62,27 @@ export const settings = {
   host: setting({
     env: 'POSTHORN_HOST',
     fallback: '127.0.0.1',
-    accepts: 'an IP address or a host name',
     description: 'Address of the public listener, which serves the API, the console and the API reference.',
-    parse: values.host,
+    ...values.host,
   }),
   port: setting({
     env: 'POSTHORN_PORT',
     fallback: '7400',
-    accepts: 'a port number, or 0 for any free port',
     description: 'Port of the public listener.',
-    parse: values.wholeNumber(65_535),
+    ...values.port,
   }),
   platformHost: setting({
     env: 'POSTHORN_PLATFORM_HOST',
     fallback: '127.0.0.1',
-    accepts: 'an IP address or a host name',
     description:
       'Address of the platform listener, which records events and serves metrics. Do not expose it to the internet.',
-    parse: values.host,
+    ...values.host,
   }),
   platformPort: setting({
     env: 'POSTHORN_PLATFORM_PORT',
     fallback: '7401',
-    accepts: 'a port number, or 0 for any free port',
     description: 'Port of the platform listener.',
-    parse: values.wholeNumber(65_535),
+    ...values.port,
   }),
   platformToken: setting({
     env: 'POSTHORN_PLATFORM_TOKEN',
@@ -126,13 +122,9 @@ export const settings = {
   inFlightPerWebhook: setting({
     env: 'POSTHORN_REQUESTS_PER_WEBHOOK',
     fallback: '256',
-    accepts: 'a whole number from 1 to 512',
     description:
       'How many requests to one webhook may be in flight at the same time, from all nodes together.',
-    parse: (text) => {
-      const count = values.wholeNumber(512)(text);
-      return count === 0 ? undefined : count;
-    },
+    ...values.countUpTo(512),
   }),
   egressAllow: setting({
     env: 'POSTHORN_EGRESS_ALLOW',
@@ -177,16 +169,14 @@ export const settings = {
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
-    accepts: 'a whole number; 0 turns the limit off',
     description: 'Read requests per minute per token, counted by each process. `0` turns the limit off.',
-    parse: values.wholeNumber(999_999_999),
+    ...values.limitPerMinute,
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
     fallback: '60',
-    accepts: 'a whole number; 0 turns the limit off',
     description: 'Write requests per minute per token, counted by each process. `0` turns the limit off.',
-    parse: values.wholeNumber(999_999_999),
+    ...values.limitPerMinute,
   }),
   catalogueFile: setting({
     env: 'POSTHORN_CATALOGUE',
@@ -205,12 +195,8 @@ export const settings = {
   webhooksMax: setting({
     env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
     fallback: '100',
-    accepts: 'a whole number from 1 to 1000',
     description: 'Maximum number of webhooks per organization.',
-    parse: (text) => {
-      const count = values.wholeNumber(1_000)(text);
-      return count === 0 ? undefined : count;
-    },
+    ...values.countUpTo(1_000),
   }),
   publicOrigin: setting({
     env: 'POSTHORN_PUBLIC_URL',

@@ -3,14 +3,29 @@ import { isDatabaseUrl } from '../postgres/connection.js';
 import { type Cidr, parseCidrs } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
 
-// These functions parse the values of settings. Each returns undefined if a value is not valid.
-export const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
+// What the values of settings look like, and functions that parse them. Each returns undefined if a value is not valid.
+export const host = {
+  accepts: 'an IP address or a host name',
+  parse: (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined),
+};
 
 export const path = (text: string) => (text.includes('\0') ? undefined : text);
 
-export function wholeNumber(max: number): (text: string) => number | undefined {
+function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
+
+export const port = { accepts: 'a port number, or 0 for any free port', parse: wholeNumber(65_535) };
+
+export const limitPerMinute = {
+  accepts: 'a whole number; 0 turns the limit off',
+  parse: wholeNumber(999_999_999),
+};
+
+export const countUpTo = (max: number) => ({
+  accepts: `a whole number from 1 to ${max}`,
+  parse: (text: string) => wholeNumber(max)(text) || undefined,
+});
 
 export const cidrs = {
   parse: (text: string): readonly Cidr[] | undefined => {

@@ -360,15 +360,6 @@ describe('doctor', () => {
     expect(of['database role']).toMatchObject({ state: 'problem', remedy: expect.stringContaining('off') });
   });
 
-  test('warns if the retention period needs more locks than PostgreSQL has room for', async () => {
-    const { of } = await findings({ POSTHORN_EVENT_RETENTION: '3650d', POSTHORN_PROCESSES: '64' });
-    expect(of.locks).toMatchObject({
-      state: 'warning',
-      detail: expect.stringMatching(/^max_locks_per_transaction is \d+, but with this retention/),
-      remedy: expect.stringMatching(/alter system set max_locks_per_transaction = \d+;/),
-    });
-  });
-
   test('reports a wrong POSTHORN_DIRECT_DATABASE_URL and a wrong POSTHORN_READ_DATABASE_URL', async () => {
     const other = (await freshDatabase()).url;
     const wrong = await findings({ POSTHORN_DIRECT_DATABASE_URL: other, POSTHORN_READ_DATABASE_URL: other });

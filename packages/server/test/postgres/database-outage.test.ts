@@ -334,9 +334,7 @@ describe('while the database is read-only', () => {
     expect((await post()).status).toBe(201);
     expect(await isUp()).toBe('1');
     const said = log.warnings.filter((message) => /read-only|writable|may have leases/.test(message));
-    expect(said).toEqual([
-      expect.stringMatching(/^the database is read-only; .*disk is full.*DATABASE_URL/),
-    ]);
+    expect(said).toEqual([expect.stringMatching(/^the database is read-only; .*disk is full.*DATABASE_URL/)]);
     expect(log.lines.filter(({ reason, level }) => level >= 40 && /read-only/.test(reason))).toHaveLength(1);
   });
 });

@@ -152,37 +152,6 @@ describe('a database newer than the code', () => {
   });
 });
 
-describe('a database of a version that was never released', () => {
-  async function isRefused(): Promise<void> {
-    const refusal = migrate(database);
-    await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
-    await expect(refusal).rejects.toThrow(
-      /^[^\n]*never released and cannot be upgraded[^\n]*DATABASE_URL[^\n]*$/,
-    );
-    expect(await isMigrated(database)).toBe(false);
-  }
-
-  test('is refused in one line and left untouched', async () => {
-    await open('migrated');
-    await database.query({ text: 'update posthorn.schema_files set revision = 2' });
-    const before = await log();
-    await isRefused();
-    expect(await log()).toEqual(before);
-  });
-
-  test('is also refused if it has the migrations from before the baseline', async () => {
-    await open('empty');
-    await database.query({
-      text: `
-  create schema posthorn;
-  create table posthorn.migrations (number int primary key, name text not null, applied_at timestamptz);
-  insert into posthorn.migrations values (1, '0001_events.sql')`,
-    });
-    await isRefused();
-    expect(await tables()).toEqual(['migrations']);
-  });
-});
-
 test('a failing file is named, and rolls back those before it', async () => {
   await open('empty');
   await database.query({ text: 'create schema posthorn' });
