@@ -130,7 +130,7 @@ export class Figures {
 }
 
 /** Returns whether the service records this type itself: `webhook.*` events, about its own deliveries. */
-export function isOwn(type: string): boolean {
+function isOwn(type: string): boolean {
   return type.startsWith('webhook.');
 }
 
