@@ -14,12 +14,13 @@ import { Transport } from './sending/transport.js';
 import { type Config, version } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import type { Notifier } from './signals/notifier.js';
+import { Repeating } from './signals/repeating.js';
 import { DeliveryTally } from './stats/delivery-tally.js';
 import type { AddressPolicy } from './values/address.js';
 import type { SecretBox } from './values/secret-box.js';
 import { WebhookDirectory } from './webhooks/directory.js';
-import { Expiry } from './webhooks/expiry.js';
-import { type DeliveryControl, Probes, Verifications } from './webhooks/probes.js';
+import { type DeliveryControl, Probes } from './webhooks/probes.js';
+import { deleteDue, verifyDue } from './webhooks/webhook-jobs.js';
 
 const engineConnections = 4;
 
@@ -62,7 +63,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const secrets = await openSecretBox(config);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
-  const probes = new Probes(sender, secrets, timeoutMs, limits);
+  const probes = new Probes({ sender, secrets, timeoutMs, limits });
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
     logger.error({ webhook_id, reason: error.message }, 'deliveries to this webhook are waiting'),
   );
@@ -138,15 +139,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     control,
     start: async () => {
       await engine.start();
+      const context = { database, logger, now, ...control };
       jobs.push(
-        new Verifications({
-          database,
-          logger,
-          now,
-          everyMs: limits.verifyEveryMs,
-          ...control,
-        }),
-        new Expiry({ database, logger, now, everyMs: limits.expireEveryMs, ...control }),
+        new Repeating(limits.verifyEveryMs, () => verifyDue(context), logger),
+        new Repeating(limits.expireEveryMs, () => deleteDue(context), logger),
         new Replays(database, logger),
       );
     },

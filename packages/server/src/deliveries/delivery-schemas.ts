@@ -1,8 +1,7 @@
 import Type from 'typebox';
-import { instantPattern } from '../values/instant.js';
-import { pageSchema } from '../web/lists.js';
+import { instant, pageSchema } from '../web/lists.js';
 import { dataOf, filter, flag, id, oneOf, orNull, PageMeta, text, time, whole } from '../web/schemas.js';
-import { ResponseHeaders, requestFields } from '../webhooks/test-schemas.js';
+import { ResponseHeaders, requestFields } from '../webhooks/probe-schemas.js';
 import { EventTypesField, webhookParams } from '../webhooks/webhook-schemas.js';
 import { notDeliveredReasons } from './not-delivered.js';
 
@@ -193,13 +192,13 @@ export const deliveryParams = Type.Object({
   delivery_id: text('Delivery ID.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),
 });
 
-const edge = (description: string, example: string) =>
-  Type.String({ description, 'x-documented': { pattern: instantPattern }, examples: [example] });
-
 export const ReplayBody = Type.Object(
   {
-    from: edge('Start of the time range, inclusive: a date, or a time with `Z` or an offset.', '2026-11-01'),
-    to: edge(
+    from: instant(
+      'Start of the time range, inclusive: a date, or a time with `Z` or an offset.',
+      '2026-11-01',
+    ),
+    to: instant(
       'End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after ' +
         'the request are not included.',
       '2026-11-02T12:00:00Z',

@@ -2,7 +2,7 @@ import { changesBetween } from '../audit/audit.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
-import { readBodyRange } from '../web/lists.js';
+import { readRange } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
 import { distinctTypes } from '../webhooks/webhook.js';
 import { checkSubscription } from '../webhooks/webhook-input.js';
@@ -35,7 +35,7 @@ export function replayRoutes({ database, catalogue, earliestMs }: ReplayContext)
       params: webhookParams,
       body: ReplayBody,
       input: async (arrived, faults) => {
-        const { fromMs = 0, toMs = 0 } = readBodyRange(arrived.body, faults);
+        const { fromMs = 0, toMs = 0 } = readRange(arrived.body, faults, 'body');
         await checkSubscription(database, catalogue, arrived, faults);
         return { fromMs, toMs };
       },

@@ -39,22 +39,22 @@ export interface ListOptions<Filters extends TProperties> {
   limit: number;
 }
 
-const instant = (description: string, example: string) =>
-  Type.Optional(
-    Type.String({
-      minLength: 1,
-      description,
-      examples: [example],
-      'x-documented': { pattern: instantPattern },
-    }),
-  );
+/** A date or a time in a request. The route reads it, so that its message says what is wrong. */
+export const instant = (description: string, ...examples: string[]) =>
+  Type.String({
+    description,
+    ...(examples.length > 0 && { examples }),
+    'x-documented': { pattern: instantPattern },
+  });
+const edge = (description: string, example: string) =>
+  Type.Optional({ ...instant(description, example), minLength: 1 });
 
 export const timeRange = {
-  from: instant(
+  from: edge(
     'Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC.',
     '2026-11-01',
   ),
-  to: instant(
+  to: edge(
     'End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC.',
     '2026-11-30T12:00:00Z',
   ),
@@ -136,35 +136,25 @@ const invalidCursor: InputFault = {
     'must be the meta.cursor of a response with the same filters and order; start again without a cursor',
 };
 
-/** Reads `from` and `to`, and adds what is wrong with them to the faults. */
-export function readRange(query: Arrived['query'], faults: InputFault[]): TimeRange {
-  const edge = (parameter: 'from' | 'to', which: 'start' | 'end') => {
-    const text = query[parameter];
-    if (typeof text !== 'string') return undefined;
+/** Reads `from` and `to` of a query or a body, and adds what is wrong with them to the faults. */
+export function readRange(
+  given: Arrived['query'],
+  faults: InputFault[],
+  place: 'query' | 'body' = 'query',
+): TimeRange {
+  const at = (name: string) => (place === 'query' ? { parameter: name } : { pointer: `/${name}` });
+  const edge = (name: 'from' | 'to', which: 'start' | 'end') => {
+    const text = given[name];
+    // The schema of a query refuses an empty value.
+    if (typeof text !== 'string' || (text === '' && place === 'query')) return undefined;
     const ms = parseInstantMs(text, which);
-    if (ms === undefined && text !== '')
-      faults.push({ parameter, code: 'unreadable_time', detail: unreadable(text) });
+    const detail = place === 'query' ? unreadable(text) : readableTime;
+    if (ms === undefined) faults.push({ ...at(name), code: 'unreadable_time', detail });
     return ms;
   };
   const [fromMs, toMs] = [edge('from', 'start'), edge('to', 'end')];
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
-    faults.push({ parameter: 'from', code: 'from_after_to', detail: "must not be later than 'to'" });
-  return { fromMs, toMs };
-}
-
-/** Reads `from` and `to` from a body, and adds what is wrong with them to the faults. */
-export function readBodyRange(body: Arrived['body'], faults: InputFault[]): TimeRange {
-  const edge = (field: 'from' | 'to', which: 'start' | 'end') => {
-    const text = body[field];
-    if (typeof text !== 'string') return undefined;
-    const ms = parseInstantMs(text, which);
-    if (ms === undefined)
-      faults.push({ pointer: `/${field}`, code: 'unreadable_time', detail: readableTime });
-    return ms;
-  };
-  const [fromMs, toMs] = [edge('from', 'start'), edge('to', 'end')];
-  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
-    faults.push({ pointer: '/from', code: 'from_after_to', detail: "must not be later than 'to'" });
+    faults.push({ ...at('from'), code: 'from_after_to', detail: "must not be later than 'to'" });
   return { fromMs, toMs };
 }
 

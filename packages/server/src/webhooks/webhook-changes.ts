@@ -64,48 +64,43 @@ export async function create(
 ): Promise<object & { id: string }> {
   const { database, secrets, now, webhooksMax } = context;
   const { organization_id, workspace_id = null } = request.tenancy;
+  const { url, description = null, rate_limit = null, retry_schedule = null } = body;
+  const { expires_at = null, headers = null, filter = null } = body;
   const id = newId('WHK', now());
   const secret = body.secret ?? generatedSecret();
-  const webhook = {
-    id,
-    organization_id,
-    workspace_id,
-    url: body.url,
+  const asked = {
+    ...{ id, organization_id, workspace_id, url, description, rate_limit, retry_schedule },
     event_types: distinctTypes(body.event_types),
     created_at: new Date(now()),
     secret: secrets.seal(secret, id),
-    description: body.description ?? null,
-    rate_limit: body.rate_limit ?? null,
-    retry_schedule: body.retry_schedule ?? null,
-    expires_at: timeOf(body.expires_at ?? null),
+    expires_at: timeOf(expires_at),
     status: body.status ?? ('unverified' as const),
     disabled_reason: body.status ? ('manual' as const) : null,
-    ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
-    ...storedFilter(body.filter ?? null),
-    ...storedFormat(body, neverUsed),
+    ...sealHeaders(replacedHeaders(headers, {}), id, secrets),
+    ...storedFilter(filter),
+    ...storedFormat(body, { format: 'envelope', template: null }),
   };
-  const unused: Webhook = { ...neverUsed, ...webhook };
-  // Without the status of a webhook that is yet to be verified: it is known only after the verification.
-  const { status, ...others } = ownFields(unused);
-  const given = body.status ? { status, ...others } : others;
-  await writeWebhook(database, request, async (client) => {
-    if (!(await createWebhook(client, webhook, webhooksMax)))
+  const webhook = await writeWebhook(database, request, async (client) => {
+    const created = await createWebhook(client, asked, webhooksMax);
+    if (!created)
       throw new Problem('too_many_webhooks', `An organization can have at most ${webhooksMax} webhooks.`);
-    const response = { status: 201, location: `/v1/webhooks/${id}`, body: { data: createdBody(unused) } };
-    const changes = changesBetween(undefined, given);
-    return { webhook, action: 'webhook.created', changes, response, result: undefined };
+    // Without the status of a webhook that is yet to be verified: it is known only after the verification.
+    const { status, ...others } = ownFields(created);
+    const changes = changesBetween(undefined, body.status ? { status, ...others } : others);
+    const response = { status: 201, location: `/v1/webhooks/${id}`, body: { data: createdBody(created) } };
+    return { webhook: created, action: 'webhook.created', changes, response, result: created };
   });
   const shownSecret = body.secret === undefined && { secret };
-  if (webhook.status === 'disabled') return { ...createdBody(unused), ...shownSecret };
+  if (webhook.status === 'disabled') return { ...createdBody(webhook), ...shownSecret };
   // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies the webhook
   // again later.
-  const verified = await settle(context, request, unused, {}).catch((error) => {
+  const verified = await settle(context, request, webhook, {}).catch((error) => {
     request.log[levelFor(error)](
       { webhook_id: id, reason: (error as Error).message },
       'the result of a verification could not be stored; the webhook will be verified again',
     );
   });
-  return { ...createdBody(verified ?? unused), ...shownSecret };
+  return { ...createdBody(verified ?? webhook), ...shownSecret };
 }
 
 /** Changes a webhook. Verifies it if it has a new URL or is activated, but not if it is only resumed. */
@@ -115,19 +110,16 @@ export async function change(
   body: Static<typeof PatchBody>,
 ): Promise<Webhook> {
   const { database, control, secrets } = context;
-  const { url, event_types, description, rate_limit, headers, status } = body;
-  const { filter, retry_schedule, expires_at } = body;
+  const { event_types, expires_at, headers, filter, format, template, status, ...others } = body;
+  const { url } = others;
   const webhook = await findWebhook(database, request);
   const changes: WebhookChange = {
-    ...(url !== undefined && { url }),
+    ...others,
     ...(event_types !== undefined && { event_types: distinctTypes(event_types) }),
-    ...(description !== undefined && { description }),
-    ...(rate_limit !== undefined && { rate_limit }),
-    ...(retry_schedule !== undefined && { retry_schedule }),
     ...(expires_at !== undefined && { expires_at: timeOf(expires_at) }),
     ...(headers !== undefined && headersOf(webhook, headers, secrets)),
     ...(filter !== undefined && storedFilter(filter)),
-    ...((body.format !== undefined || body.template !== undefined) && storedFormat(body, webhook)),
+    ...((format !== undefined || template !== undefined) && storedFormat(body, webhook)),
   };
   const refusal = movedHeaders(webhook, url, headers);
   if (refusal) throw refusal;
@@ -328,17 +320,3 @@ function headersOf(webhook: Webhook, given: GivenHeaders | null, secrets: Secret
 const timeOf = (text: string | null) => (text === null ? null : new Date(parseInstantMs(text, 'start')!));
 
 const generatedSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
-
-const neverUsed = {
-  destination_changed_at: null,
-  format: 'envelope',
-  template: null,
-  format_changed_at: null,
-  last_delivery_at: null,
-  last_delivery_status: null,
-  failing_since: null,
-  verification_failure: null,
-  previous_secret: null,
-  previous_secret_until: null,
-  revision: 1,
-} as const;

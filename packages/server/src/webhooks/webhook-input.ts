@@ -4,7 +4,7 @@ import type { AddressPolicy } from '../values/address.js';
 import { dayMs, parseDurationMs } from '../values/duration.js';
 import { parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
-import { readBodyRange } from '../web/lists.js';
+import { readRange } from '../web/lists.js';
 import type { Arrived } from '../web/route.js';
 import { filterFaults } from './filter.js';
 import { formatFault } from './format.js';
@@ -53,7 +53,7 @@ export function checkPreview({ catalogue }: InputContext, { body }: Arrived, fau
   faults.push(...eventTypesFaults(body.event_types, catalogue));
   checkFilter(body.filter, faults);
   checkTemplate(body, faults, false);
-  return readBodyRange(body, faults);
+  return readRange(body, faults, 'body');
 }
 
 /** Checks the template. With `canKeep`, the webhook may already have the format or the template. */

@@ -1,9 +1,8 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import type { Queryable } from '../postgres/database.js';
 import type { Position } from '../values/cursor.js';
-import type { Format } from './format.js';
 import { alignWaiting } from './waiting-store.js';
-import { type DisabledReason, reverifyAfterMs, type Webhook, type WebhookStatus } from './webhook.js';
+import { type About, type DisabledReason, reverifyAfterMs, type Webhook } from './webhook.js';
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
@@ -27,80 +26,58 @@ export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
 
-/** The fields that are set when a webhook is created. */
-export type NewWebhook = Pick<
-  Webhook,
-  | 'id'
-  | 'organization_id'
-  | 'workspace_id'
-  | 'url'
-  | 'description'
-  | 'rate_limit'
-  | 'header_names'
-  | 'headers'
-  | 'retry_schedule'
-  | 'expires_at'
-  | 'status'
-  | 'disabled_reason'
-  | 'event_types'
-  | 'filter'
-  | 'format'
-  | 'template'
-  | 'created_at'
-  | 'secret'
-> & { filter_path: string | null };
+/** The columns of a webhook that no reader gets. */
+interface OtherColumns {
+  filter_path: string | null;
+  verifications: number;
+  verify_at: Date | null;
+}
+
+export type WebhookChange = Partial<Omit<Webhook & OtherColumns, keyof WebhookKey>>;
+
+/** The columns of a webhook when it is created. */
+export type NewWebhook = WebhookChange & Pick<Webhook, keyof WebhookKey | 'created_at' | 'status'>;
 
 /**
- * Adds a webhook. Returns false if the organization already has the maximum number of webhooks. If it is unverified,
- * the first automatic verification is already scheduled, in case this process dies before it has verified the webhook.
+ * Adds a webhook and returns it. Returns undefined if the organization already has the maximum number of webhooks. If it
+ * is unverified, the first automatic verification is already scheduled, in case this process dies before it has verified
+ * the webhook.
  */
 export async function createWebhook(
   client: Queryable,
   webhook: NewWebhook,
   webhooksMax: number,
-): Promise<boolean> {
+): Promise<Webhook | undefined> {
+  const { organization_id, status, created_at } = webhook;
   // Two concurrent creations must not both take the last free place.
   await client.query({
     text: "select pg_advisory_xact_lock(hashtextextended('posthorn.webhooks ' || $1, 0))",
-    values: [webhook.organization_id],
+    values: [organization_id],
   });
-  const { rowCount } = await client.query({
+  const verify_at = status === 'unverified' ? new Date(created_at.getTime() + reverifyAfterMs[0]) : null;
+  const values: unknown[] = [organization_id, webhooksMax];
+  const row = columnsOf({ ...webhook, verify_at }, values);
+  const { rows } = await client.query<Webhook>({
     text: `
   with created as (
-    insert into posthorn.webhooks
-           (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at,
-            description, rate_limit, header_names, headers, filter, filter_path, disabled_reason, retry_schedule,
-            expires_at, format, template)
-    select $1, $2, $3, $4, $16, $5, $6, $7, $8, $10, $11, $12, $13, $14, $15, $17, $18, $19, $20, $21
-     where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
-    returning organization_id, id
+    insert into posthorn.webhooks as w (${row.map(({ column }) => column).join(', ')})
+    select ${row.map(({ value }) => value).join(', ')}
+     where (select count(*) from posthorn.webhooks where organization_id = $1) < $2
+    returning ${webhookColumns}
+  ), health as (
+    insert into posthorn.webhook_health (organization_id, webhook_id) select organization_id, id from created
   )
-  insert into posthorn.webhook_health (organization_id, webhook_id) select organization_id, id from created`,
-    values: [
-      webhook.organization_id,
-      webhook.id,
-      webhook.workspace_id,
-      webhook.url,
-      webhook.event_types,
-      webhook.created_at,
-      webhook.secret,
-      webhook.status === 'unverified' ? new Date(webhook.created_at.getTime() + reverifyAfterMs[0]) : null,
-      webhooksMax,
-      webhook.description,
-      webhook.rate_limit,
-      webhook.header_names,
-      webhook.headers,
-      webhook.filter,
-      webhook.filter_path,
-      webhook.status,
-      webhook.disabled_reason,
-      webhook.retry_schedule,
-      webhook.expires_at,
-      webhook.format,
-      webhook.template,
-    ],
+  select * from created`,
+    values,
   });
-  return rowCount === 1;
+  return rows[0];
+}
+
+/** Binds the fields that are given. Returns each with the parameter that stands for its value. */
+function columnsOf(fields: object, values: unknown[]): { column: string; value: string }[] {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => ({ column, value: `$${values.push(value)}` }));
 }
 
 export async function readWebhook(
@@ -168,52 +145,6 @@ export async function listWebhooks(
   return rows;
 }
 
-export interface WebhookChange {
-  url?: string;
-  description?: string | null;
-  rate_limit?: number | null;
-  retry_schedule?: readonly string[] | null;
-  expires_at?: Date | null;
-  header_names?: readonly string[];
-  headers?: Buffer | null;
-  event_types?: readonly string[];
-  filter?: string | null;
-  filter_path?: string | null;
-  format?: Format;
-  template?: string | null;
-  status?: WebhookStatus;
-  disabled_reason?: DisabledReason | null;
-  secret?: Buffer;
-  previous_secret?: Buffer | null;
-  previous_secret_until?: Date | null;
-  verifications?: number;
-  verify_at?: Date | null;
-  verification_failure?: Webhook['verification_failure'];
-}
-
-const changeable = [
-  'url',
-  'description',
-  'rate_limit',
-  'retry_schedule',
-  'expires_at',
-  'header_names',
-  'headers',
-  'event_types',
-  'filter',
-  'filter_path',
-  'format',
-  'template',
-  'status',
-  'disabled_reason',
-  'secret',
-  'previous_secret',
-  'previous_secret_until',
-  'verifications',
-  'verify_at',
-  'verification_failure',
-] as const satisfies readonly (keyof WebhookChange)[];
-
 /** Changes the given fields and returns the changed webhook. */
 export async function changeWebhook(
   client: Queryable,
@@ -221,21 +152,17 @@ export async function changeWebhook(
   change: WebhookChange,
 ): Promise<Webhook | undefined> {
   const values: unknown[] = [key.organization_id, key.id];
-  const sets = changeable
-    .filter((column) => change[column] !== undefined)
-    .map((column) => `${column} = $${values.push(change[column])}`);
+  const sets = columnsOf(change, values).map(({ column, value }) => `${column} = ${value}`);
   // Each of these columns tells which requests were sent before the change.
-  for (const [since, columns] of [
-    ['destination_changed_at', ['url', 'header_names']],
-    ['format_changed_at', ['format', 'template']],
+  const { url, header_names, format, template } = change;
+  for (const [since, fields] of [
+    ['destination_changed_at', { url, header_names }],
+    // There is no operator that compares json.
+    ['format_changed_at', { format, 'template::text': template }],
   ] as const) {
-    const differs = columns
-      .filter((column) => change[column] !== undefined)
-      // There is no operator that compares json.
-      .map(
-        (column) =>
-          `${column}${column === 'template' ? '::text' : ''} is distinct from $${values.push(change[column])}`,
-      );
+    const differs = columnsOf(fields, values).map(
+      ({ column, value }) => `${column} is distinct from ${value}`,
+    );
     if (differs.length > 0)
       sets.push(`${since} = case when ${differs.join(' or ')} then clock_timestamp() else ${since} end`);
   }
@@ -315,8 +242,8 @@ export async function disableWebhook(
   key: WebhookKey,
   reason: DisabledReason,
   url?: string,
-): Promise<(WebhookKey & { workspace_id: string | null }) | undefined> {
-  const { rows } = await client.query<WebhookKey & { workspace_id: string | null }>({
+): Promise<About | undefined> {
+  const { rows } = await client.query<About>({
     text: `
   update posthorn.webhooks
      set status = 'disabled', disabled_reason = $3, verify_at = null, revision = revision + 1

@@ -5,7 +5,7 @@ import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
-import type { verificationFailedType, Webhook } from './webhook.js';
+import type { About, verificationFailedType, Webhook } from './webhook.js';
 import { readWebhook, type VisibleWebhookKey } from './webhook-store.js';
 
 /** Returns the key of the webhook in the path, limited to what the token may see. */
@@ -44,7 +44,7 @@ type WebhookAction =
 /** What a request has written about a webhook. */
 export interface WebhookWrite<Result> {
   result: Result;
-  webhook: Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>;
+  webhook: About;
   /** Absent if nothing has changed that the audit log shows. */
   action?: WebhookAction;
   changes: Changes;
@@ -75,25 +75,8 @@ export function writeWebhook<Result>(
   });
 }
 
-type Audited = Pick<
-  Webhook,
-  | 'url'
-  | 'event_types'
-  | 'status'
-  | 'disabled_reason'
-  | 'description'
-  | 'rate_limit'
-  | 'retry_schedule'
-  | 'expires_at'
-  | 'header_names'
-  | 'headers'
-  | 'filter'
-  | 'format'
-  | 'template'
->;
-
 /** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
-export function auditedFields(webhook: Audited) {
+export function auditedFields(webhook: Webhook) {
   const { url, event_types, status, disabled_reason, description, rate_limit, header_names } = webhook;
   const { retry_schedule, expires_at, format } = webhook;
   const headers = header_names.length === 0 ? null : header_names;
@@ -105,7 +88,7 @@ export function auditedFields(webhook: Audited) {
 }
 
 /** Returns the audited fields of a webhook that is created or deleted, without the default of `format`. */
-export function ownFields(webhook: Audited) {
+export function ownFields(webhook: Webhook) {
   const fields = auditedFields(webhook);
   return { ...fields, format: fields.format === 'envelope' ? null : fields.format };
 }

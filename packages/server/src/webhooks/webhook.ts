@@ -122,11 +122,7 @@ function faultOfType(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'>
 }
 
 /** The webhook that an event is about. */
-interface About {
-  id: string;
-  organization_id: string;
-  workspace_id: string | null;
-}
+export type About = Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>;
 
 export type ServiceEvent = NewEvent & { undelivered?: boolean };
 

@@ -69,7 +69,7 @@ describe('responses printed in the reference of the public API are real', async 
   const created = await send('public', creation, {}, { url: receiver.url });
   const webhook = created.body.data;
   await record(service, { ...event, id: undefined, created_at: undefined });
-  await tenant.record({ type: 'invoice.finalized', payload: {} });
+  await tenant.record({ type: 'invoice.finalized', payload: event.payload });
   const [delivery] = await tenant.settled(webhook, 1, ({ status }) => status === 'success');
   const ids = { webhook_id: webhook.id, delivery_id: delivery.id };
   const [recorded] = await tenant.events({ type: event.type });

@@ -1,6 +1,8 @@
 import Type from 'typebox';
 import { attemptErrors } from '../outcomes/outcome.js';
-import { dataOf, id, mapOf, oneOf, orNull, text, time, whole } from '../web/schemas.js';
+import { instant } from '../web/lists.js';
+import { dataOf, EventSchema, flag, id, mapOf, oneOf, orNull, text, time, whole } from '../web/schemas.js';
+import { CreateBody, EventTypesField, FilterField, FormatField, TemplateField } from './webhook-schemas.js';
 
 export const TestBody = Type.Object(
   {
@@ -76,5 +78,47 @@ export const TestResult = dataOf(
       ),
     },
     { title: 'TestResult' },
+  ),
+);
+
+export const PreviewBody = Type.Object(
+  {
+    organization_id: CreateBody.properties.organization_id,
+    workspace_id: CreateBody.properties.workspace_id,
+    event_types: EventTypesField,
+    filter: Type.Optional(FilterField),
+    format: Type.Optional(FormatField),
+    template: Type.Optional(TemplateField),
+    from: Type.Optional(instant('Start of the time range: a date or a time. Default: 24 hours before `to`.')),
+    to: Type.Optional(instant('End of the time range: a date or a time. Default: now.')),
+  },
+  { additionalProperties: false },
+);
+
+export const PreviewResult = dataOf(
+  Type.Object(
+    {
+      from: time('Start of the time range.'),
+      to: time('End of the time range.'),
+      examined: whole('How many events were examined: the newest ones of the range, at most 10,000.', 1800),
+      matched: whole('How many of them the webhook would have got.', 12),
+      is_complete: flag('Whether all events of the range were examined.', true),
+      events: Type.Array(
+        Type.Object(
+          {
+            ...EventSchema.properties,
+            body: Type.Optional(
+              text(
+                'The body as it would be sent. Only present if the request has a `format`.',
+                '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
+              ),
+            ),
+          },
+          { title: 'PreviewedEvent' },
+        ),
+        { description: 'The newest of them, at most 10.' },
+      ),
+    },
+    { title: 'PreviewResult' },
   ),
 );
