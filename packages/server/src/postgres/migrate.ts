@@ -26,8 +26,16 @@ export const migrationLimits: { readonly lockMs: number; readonly pauseMs: numbe
 interface SchemaFile {
   name: string;
   text: string;
+  /** The parameters of the text. */
+  values: string[];
   checksum: string;
 }
+
+/** The files of this package that the files in `schema/rows` get as their parameter, so that no data is written twice. */
+const dataOfRows: Readonly<Record<string, string>> = {
+  'event_types.sql': 'catalogue.json',
+  'lifecycle_moves.sql': 'lifecycles.json',
+};
 
 /**
  * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
@@ -128,8 +136,8 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
     applied_at timestamptz not null default now()
   )`,
   });
-  for (const { name, text, checksum } of pending) {
-    await client.query({ text }).catch((error: Error) => {
+  for (const { name, text, values, checksum } of pending) {
+    await client.query({ text, values }).catch((error: Error) => {
       if (isUnreachable(error) || isBlocked(error)) throw error;
       throw new OperatorError(
         `${name} could not be applied: ${error.message}. Nothing in the database was changed.`,
@@ -166,7 +174,14 @@ function readSchema(): readonly SchemaFile[] {
     for (const file of filesIn(folder)) {
       const name = `${folder}/${file}`;
       const text = readFileSync(new URL(name, directory), 'utf8');
-      files.push({ name, text, checksum: createHash('sha256').update(text).digest('hex') });
+      const data = folder === 'rows' ? [dataOfRows[file]!] : [];
+      const values = data.map((path) =>
+        JSON.stringify(JSON.parse(readFileSync(new URL(`../${path}`, directory), 'utf8'))),
+      );
+      const checksum = createHash('sha256')
+        .update([text, ...values].join(''))
+        .digest('hex');
+      files.push({ name, text, values, checksum });
     }
   }
   return files;

@@ -7,9 +7,9 @@ import { settings } from '../../src/settings/config.js';
 import { problems } from '../../src/values/problem.js';
 import { table } from '../../src/web/markdown.js';
 import { documentedTypes } from './catalogue.js';
-import { eventDataSource, eventSamplesSource, eventTypesSql } from './event-data.js';
+import { eventDataSource, eventSamplesSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';
-import { lifecycleMovesSql, lifecyclesPage } from './lifecycles-page.js';
+import { lifecyclesPage } from './lifecycles-page.js';
 import { resourceTypesSource } from './resource-types.js';
 
 export const root = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -47,8 +47,6 @@ export const sections: readonly { page: string; name: string; text: string }[] =
 export const printedFiles: readonly { page: string; text: string }[] = [
   { page: 'packages/receiver/src/event-data.ts', text: eventDataSource(documentedTypes) },
   { page: 'packages/receiver/src/event-samples.ts', text: eventSamplesSource(documentedTypes) },
-  { page: 'packages/server/schema/rows/event_types.sql', text: eventTypesSql(documentedTypes) },
-  { page: 'packages/server/schema/rows/lifecycle_moves.sql', text: lifecycleMovesSql() },
   { page: 'packages/server/types/resources.d.ts', text: resourceTypesSource() },
 ];
 

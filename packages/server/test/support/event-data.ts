@@ -30,28 +30,3 @@ ${samples.replaceAll(/[\\`$]/g, '\\$&')}
 }\`);
 `;
 }
-
-/** The rows that a migration adds to the catalogue in the database. */
-export function eventTypesSql(types: readonly EventType[]): string {
-  const lines = types.map(({ type, description, schema, sample }) =>
-    JSON.stringify({ type, description, schema, sample }),
-  );
-  return `-- Generated from catalogue.json. To change it, change that file, then run
--- UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
-
--- Brings the built-in types up to date, except those that the platform has redefined. If the platform does not use the
--- built-in types, only webhook.* are in the catalogue.
-insert into posthorn.event_types as e (type, version, in_use, own, position, description, schema, sample)
-select t ->> 'type', 1, true, false, ordinality, t ->> 'description', t -> 'schema', t -> 'sample'
-  from json_array_elements($types$[
-${lines.join(',\n')}
-]$types$) with ordinality as w (t, ordinality)
- where t ->> 'type' like 'webhook.%' or (select builtin from posthorn.catalogue)
-on conflict (type) do update
-   set version = e.version + (not e.in_use or e.schema::jsonb <> excluded.schema::jsonb)::int, in_use = true,
-       own = false, position = excluded.position, description = excluded.description, schema = excluded.schema,
-       sample = excluded.sample
- where not (e.own and e.in_use);
-update posthorn.catalogue set revision = revision + 1;
-`;
-}

@@ -90,26 +90,3 @@ function words(fill: NonNullable<Move['fills']>[string]): string {
   if (fill === 'elapsed') return 'time spent in the current status';
   return 'value' in fill ? `\`${fill.value}\`` : `the actor, if its type is \`${fill.actor}\``;
 }
-
-/** The file of the schema that copies the table of moves into the database, with a line for each move. */
-export function lifecycleMovesSql(): string {
-  const quoted = (text: string | null) => (text === null ? 'null' : `'${text}'`);
-  const lines = resources.flatMap(([, lifecycle]) => {
-    const transitions = transitionsOf(lifecycle);
-    return ['create', ...Object.keys(lifecycle.moves)].map((name) =>
-      transitions
-        .filter(({ move }) => move === name)
-        .map(({ move, from, to }) => `(${[lifecycle.kind, move, from, to].map(quoted).join(', ')})`)
-        .join(', '),
-    );
-  });
-  return `-- Generated from lifecycles.json. To change it, change that file, then run
--- UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
-
--- Adds the moves that the database does not have yet. It removes none: during a rolling upgrade, nodes of another
--- version still need theirs. To remove or change a move, write a migration.
-insert into posthorn.lifecycle_moves (kind, move, from_status, to_status) values
-  ${lines.join(',\n  ')}
-on conflict do nothing;
-`;
-}
