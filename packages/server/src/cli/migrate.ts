@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { json } from 'posthorn';
-import { type BlockingSession, migrate } from '../postgres/migrate.js';
+import { blocked, migrate } from '../postgres/migrate.js';
 import type { OperatorCommand } from './operator.js';
 import { openTarget } from './with-database.js';
 
@@ -15,8 +15,8 @@ export const migrateCommand: OperatorCommand = {
     if (embedded && (config.secretKeys ?? config.platformToken) !== undefined && !options.json)
       terminal.line(`DATABASE_URL is not set: using the embedded database in ${resolve(config.dataDir)}.`);
     try {
-      const applied = await migrate(database, (session) => {
-        if (!options.json) terminal.line(waitingFor(session));
+      const applied = await migrate(database, () => {
+        if (!options.json) terminal.line(blocked);
       });
       if (options.json) {
         terminal.line(JSON.stringify({ applied }));
@@ -29,9 +29,3 @@ export const migrateCommand: OperatorCommand = {
     }
   },
 };
-
-function waitingFor({ pid, user, application, since }: BlockingSession): string {
-  const names = [application, user && `user ${user}`].filter(Boolean).join(', ');
-  const session = names === '' ? `PID ${pid}` : `PID ${pid} (${names})`;
-  return `waiting for the session with ${session} to end its transaction${since ? `, which began at ${since.toISOString()}` : ''}`;
-}

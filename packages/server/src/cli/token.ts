@@ -96,24 +96,14 @@ const columns: readonly cli.Column<tokens.Token>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'organization', of: ({ organization_id }) => organization_id },
   { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
-  {
-    title: 'scopes',
-    of: ({ scopes }) => scopes.join(','),
-    short: ({ scopes }) => shortScopes(scopes),
-    spare: 1,
-  },
-  {
-    title: 'actor',
-    of: ({ actor }) => `${actor.type} ${actor.id}`,
-    short: ({ actor, id }) => (actor.id === id ? 'the token' : `${actor.type} ${actor.id}`),
-    spare: 4,
-  },
+  { title: 'scopes', of: ({ scopes }) => scopes.join(','), spare: 3 },
+  { title: 'actor', of: ({ actor }) => `${actor.type} ${actor.id}`, spare: 4 },
   { title: 'expires (UTC)', of: ({ expires_at }) => cli.day(expires_at) },
   {
     title: 'last used (UTC)',
     of: ({ last_used_at }) => last_used_at?.toISOString() ?? 'never',
     short: ({ last_used_at }) => (last_used_at ? cli.day(last_used_at) : 'never'),
-    spare: 3,
+    spare: 1,
   },
   { title: 'state', of: (token) => stateOf(token, Date.now()) },
 ];
@@ -187,16 +177,6 @@ function parseScopes(text: string | undefined): readonly tokens.Scope[] {
   if (unknown !== undefined)
     throw new cli.UsageError(`--scopes: '${unknown}' is not a scope. Expected ${tokens.scopes.join(', ')}.`);
   return named as tokens.Scope[];
-}
-
-/** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each permission. */
-function shortScopes(granted: readonly tokens.Scope[]): string {
-  const letters = new Map<string, string>();
-  for (const scope of granted) {
-    const [what = '', verb = ''] = scope.split(':');
-    letters.set(what, `${letters.get(what) ?? ''}${verb.charAt(0)}`);
-  }
-  return [...letters].map((parts) => parts.join(':')).join(',');
 }
 
 function stateOf(token: tokens.Token, nowMs: number): string {

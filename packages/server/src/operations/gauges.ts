@@ -4,34 +4,30 @@ import { readHorizonMs } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { WebhookDirectory } from '../webhooks/directory.js';
-import type { Metrics } from './metrics.js';
+import type { Metrics, Reading } from './metrics.js';
 import { readStoreFigures, type StoreFigures } from './overview-store.js';
 
 /** Adds the metrics that are read from the database. A scrape reads it twice for all metrics together. */
 export function watchStore(metrics: Metrics, database: Database): void {
   const figures = new CoalescedCall(() => readStoreFigures(database));
-  const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>
-    metrics.watch(name, help, async () => read(await figures.call()));
-  const isUp = () =>
-    figures.call().then(
-      ({ isReadOnly }) => Number(!isReadOnly),
-      () => 0,
-    );
+  const watch = (name: string, help: string, read: (figures: StoreFigures) => Reading, label?: string) =>
+    metrics.watch(name, help, async () => read(await figures.call()), label);
+  const isUp = ({ isReadOnly }: StoreFigures) => Number(!isReadOnly);
   metrics.watch(
     'posthorn_database_up',
     'Whether this process reached the database for this scrape, and the database accepts writes',
-    isUp,
+    () => figures.call().then(isUp, () => 0),
   );
-  metrics.watch(
+  watch(
     'posthorn_oldest_due_delivery_age_seconds',
     'How long the oldest due delivery has waited for a node to claim it, by whether its webhook is healthy or failing',
-    async () => (await figures.call()).oldestDueSeconds,
+    ({ oldestDueSeconds }) => oldestDueSeconds,
     'condition',
   );
-  metrics.watch(
+  watch(
     'posthorn_webhooks',
     'Webhooks by status: active ones without those that are failing, failing, unverified, paused, disabled',
-    async () => (await figures.call()).webhooks,
+    ({ webhooks }) => webhooks,
     'status',
   );
   watch(
@@ -39,14 +35,11 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'Webhooks with due deliveries in the database that no node has claimed',
     ({ waitingWebhooks }) => waitingWebhooks,
   );
-  metrics.watch(
+  watch(
     'posthorn_waiting_deliveries',
     'Due deliveries in the database that no node has claimed, waiting for a first attempt or for a retry; counting ' +
       'stops at 5,000 rows of each kind',
-    async () => {
-      const { waitingFirst, waitingRetries } = await figures.call();
-      return { first: waitingFirst, retry: waitingRetries };
-    },
+    ({ waitingFirst, waitingRetries }) => ({ first: waitingFirst, retry: waitingRetries }),
     'kind',
   );
   watch(
@@ -55,18 +48,16 @@ export function watchStore(metrics: Metrics, database: Database): void {
     ({ oldestTransactionSeconds }) => oldestTransactionSeconds,
   );
   watch('posthorn_nodes', 'Delivery nodes that are alive', ({ nodes }) => nodes);
-  const byTable = (read: (table: StoreFigures['partitions'][number]) => number) => async () =>
-    Object.fromEntries((await figures.call()).partitions.map((table) => [table.table, read(table)]));
-  metrics.watch(
+  watch(
     'posthorn_partitions',
     'Partitions of a table',
-    byTable(({ partitions }) => partitions),
+    ({ partitions }) => Object.fromEntries(partitions.map((one) => [one.table, one.partitions])),
     'table',
   );
-  metrics.watch(
+  watch(
     'posthorn_partitions_ahead_seconds',
     'Time until the last partition of a table ends',
-    byTable(({ aheadSeconds }) => aheadSeconds),
+    ({ partitions }) => Object.fromEntries(partitions.map((one) => [one.table, one.aheadSeconds])),
     'table',
   );
   metrics.watch(
@@ -118,24 +109,18 @@ export function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory:
 
 /** Adds the metrics of the connection pools. The engine has its own pool, so that requests cannot slow it down. */
 export function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
-  const read = (figure: (use: Database['use']) => number) => () =>
-    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));
-  metrics.watch(
-    'posthorn_database_connections_in_use',
-    'Database connections in use',
-    read(({ inUse }) => inUse),
-    'pool',
-  );
-  metrics.watch(
-    'posthorn_database_connections_max',
-    'Database connections that a pool can open',
-    read(({ max }) => max),
-    'pool',
-  );
-  metrics.watch(
+  const watch = (name: string, help: string, read: (use: Database['use']) => number) =>
+    metrics.watch(
+      name,
+      help,
+      () => Object.fromEntries(Object.entries(pools).map(([pool, { use }]) => [pool, read(use)])),
+      'pool',
+    );
+  watch('posthorn_database_connections_in_use', 'Database connections in use', ({ inUse }) => inUse);
+  watch('posthorn_database_connections_max', 'Database connections that a pool can open', ({ max }) => max);
+  watch(
     'posthorn_database_connection_waits',
     'Statements and transactions that are waiting for a connection',
-    read(({ waiting }) => waiting),
-    'pool',
+    ({ waiting }) => waiting,
   );
 }

@@ -7,7 +7,7 @@ const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
 type FailureReason = outcomes.AttemptError | (typeof statusReasons)[number];
 
 /** One or more values of a gauge. The keys are the values of its label. */
-type Reading = number | Readonly<Record<string, number>>;
+export type Reading = number | Readonly<Record<string, number>>;
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 

@@ -107,8 +107,27 @@ export function readOverview(
          (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by = 0)
            + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by = 0) as held`,
     });
-    const webhooks = await client.query<Overview['webhooks']>({
-      text: `
+    const partitions = await client.query<Partitions>({
+      text: partitionsSql(`sum(pg_total_relation_size(part.oid))::int8 as bytes, max(${endSql}) as until`),
+      values: [partitioned],
+    });
+    const due = await client.query<{ seconds: number }>({ text: oldestDueSql });
+    return {
+      nodes: nodes.rows,
+      deliveries: deliveries.rows[0]!,
+      webhooks: await readWebhookCounts(client),
+      undecryptable_webhooks: prefixes ? await countSecretsWithout(client, prefixes) : null,
+      partitions: partitions.rows,
+      oldest_due_seconds: due.rows[0]!.seconds,
+      failing_webhooks: await readFailingWebhooks(client, failingMax),
+    };
+  }, true);
+}
+
+async function readWebhookCounts(client: Queryable): Promise<Overview['webhooks']> {
+  const { rows } = await client.query<Overview['webhooks']>({
+    name: 'webhooks by status',
+    text: `
   select count(*) filter (where status = 'active') as active,
          (select count(*)
             from posthorn.webhook_health h
@@ -118,22 +137,8 @@ export function readOverview(
          count(*) filter (where status = 'paused') as paused,
          count(*) filter (where status = 'disabled') as disabled
     from posthorn.webhooks`,
-    });
-    const partitions = await client.query<Partitions>({
-      text: partitionsSql(`sum(pg_total_relation_size(part.oid))::int8 as bytes, max(${endSql}) as until`),
-      values: [partitioned],
-    });
-    const due = await client.query<{ seconds: number }>({ text: oldestDueSql });
-    return {
-      nodes: nodes.rows,
-      deliveries: deliveries.rows[0]!,
-      webhooks: webhooks.rows[0]!,
-      undecryptable_webhooks: prefixes ? await countSecretsWithout(client, prefixes) : null,
-      partitions: partitions.rows,
-      oldest_due_seconds: due.rows[0]!.seconds,
-      failing_webhooks: await readFailingWebhooks(client, failingMax),
-    };
-  }, true);
+  });
+  return rows[0]!;
 }
 
 export interface FailingWebhook {
@@ -248,24 +253,13 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
       text: partitionsSql(`extract(epoch from max(${endSql}) - clock_timestamp())::float8 as "aheadSeconds"`),
       values: [partitioned],
     });
-    const { rows: webhooks } = await client.query<{ status: string; count: number }>({
-      name: 'webhooks by status',
-      text: `
-  select w.status, count(*) from posthorn.webhooks w group by w.status
-   union all
-  select 'failing', count(*)
-    from posthorn.webhook_health h
-    join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
-   where h.failing_since is not null and w.status = 'active'`,
-    });
-    const counts = Object.fromEntries(webhooks.map(({ status, count }) => [status, count]));
-    const { active = 0, failing = 0, unverified = 0, disabled = 0, paused = 0 } = counts;
+    const { active, ...webhooks } = await readWebhookCounts(client);
     const { healthy, failing: oldestFailing, ...figures } = waiting[0]!;
     return {
       ...figures,
       oldestDueSeconds: { healthy, failing: oldestFailing },
       partitions,
-      webhooks: { ...counts, active: active - failing, failing, unverified, paused, disabled },
+      webhooks: { ...webhooks, active: active - webhooks.failing },
     };
   });
 }

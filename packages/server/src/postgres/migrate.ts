@@ -22,6 +22,9 @@ export const migrationLimits: { readonly lockMs: number; readonly pauseMs: numbe
   pauseMs: 3_000,
 };
 
+export const blocked =
+  'the migration is waiting for other sessions to end their transactions; pg_stat_activity shows them';
+
 /** One file of the schema, named by its path in `schema/`. */
 interface SchemaFile {
   name: string;
@@ -41,11 +44,11 @@ const dataOfRows: Readonly<Record<string, string>> = {
  * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
  * database, then the migrations that are missing, then the functions and rows whose text has changed. Nodes that start
  * at the same time wait for each other. Everything happens in one transaction. While another session's transaction is
- * in the way, this function keeps retrying. It calls `onBlocked` once for each such session.
+ * in the way, this function keeps retrying. It calls `onBlocked` once.
  */
 export async function migrate(
   database: Database,
-  onBlocked: (session: BlockingSession) => void = () => undefined,
+  onBlocked: () => void = () => undefined,
 ): Promise<readonly string[]> {
   const revision = readRevision();
   return database.transaction(async (client) => {
@@ -60,51 +63,22 @@ export async function migrate(
   }, true);
 }
 
-/** A session whose open transaction uses our tables. Fields that PostgreSQL does not show to this user are null. */
-export interface BlockingSession {
-  pid: number;
-  user: string | null;
-  application: string | null;
-  /** When its transaction began. */
-  since: Date | null;
-}
-
-/** Returns the session with the oldest of the transactions that use our tables, apart from this session's own. */
-async function readBlockingSession(client: Queryable): Promise<BlockingSession | undefined> {
-  const { rows } = await client.query<BlockingSession>({
-    text: `
-  select a.pid, a.usename::text as "user", a.application_name as application, a.xact_start as since
-    from pg_stat_activity a
-   where a.datname = current_database()
-     and a.pid <> pg_backend_pid()
-     and exists (select from pg_locks l
-                   join pg_class c on c.oid = l.relation
-                   join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'posthorn'
-                  where l.pid = a.pid and l.database = a.datid and l.granted)
-   order by a.xact_start nulls last
-   limit 1`,
-  });
-  return rows[0];
-}
-
 /** Runs `work` until it gets every lock in time. Until then, this transaction keeps other nodes from migrating. */
 async function untilUnblocked(
   client: Queryable,
-  onBlocked: (session: BlockingSession) => void,
+  onBlocked: () => void,
   work: () => Promise<void>,
 ): Promise<void> {
   const { lockMs, pauseMs } = migrationLimits;
   await client.query({ text: 'savepoint unblocked' });
-  for (let lastPid: number | undefined; ; ) {
+  for (let tries = 1; ; tries += 1) {
     try {
       await client.query({ text: `set local lock_timeout = ${lockMs}` });
       return await work();
     } catch (error) {
       if (!isBlocked(error)) throw error;
       await client.query({ text: 'rollback to savepoint unblocked' });
-      const session = await readBlockingSession(client);
-      if (session && session.pid !== lastPid) onBlocked(session);
-      lastPid = session?.pid;
+      if (tries === 1) onBlocked();
       // Pauses on the server: if the server limits how long a transaction may be idle, a pause here would end this one.
       await client.query({ text: 'select pg_sleep($1)', values: [pauseMs / 1_000] });
     }

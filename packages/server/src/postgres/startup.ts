@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from './database.js';
 import { isTransient, isUnreachable } from './database-errors.js';
-import { isMigrated, migrate } from './migrate.js';
+import { blocked, isMigrated, migrate } from './migrate.js';
 
 const migrateAgainMs = 1_000;
 
@@ -38,9 +38,7 @@ export async function migrateWhenReachable(
   const attempt = async () => {
     if (!isMigratedOnce) {
       await database.detectPooler();
-      const applied = await migrate(database, (session) =>
-        logger.warn(session, 'the migration is waiting for this session to end its transaction'),
-      );
+      const applied = await migrate(database, () => logger.warn(blocked));
       check();
       if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
       isMigratedOnce = true;

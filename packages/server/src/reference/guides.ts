@@ -41,7 +41,7 @@ export function errorsGuide(codes: ReadonlySet<ProblemCode>): Tag {
 }
 
 /** Returns a guide that the build has cut out of docs, with the values of this service. */
-function guide(name: string, values: Readonly<Record<string, string>> = {}): Tag {
+export function guide(name: string, values: Readonly<Record<string, string>> = {}): Tag {
   const guides = JSON.parse(readFileSync(new URL('../../assets/guides.json', import.meta.url), 'utf8'));
   return {
     name,

@@ -3,54 +3,23 @@ import type { Catalogue } from '../catalogue/catalogue.js';
 import { titleOf } from '../resources/resource-schema.js';
 import type { Tag } from '../web/route.js';
 import { plainSchema, type Schema } from './components.js';
+import { guide } from './guides.js';
 
-const header = (name: string, description: string, more: { required?: false; example?: string } = {}) => ({
-  name,
-  in: 'header',
-  required: true,
-  description,
-  schema: { type: 'string' },
-  ...more,
-});
-
-/** The headers of webhook requests. docs/receive-webhooks.md lists the same headers. */
-const deliveryHeaders = [
-  header('User-Agent', '`Posthorn/` and the version.'),
-  header(
-    'Accept-Encoding',
-    '`identity`: Posthorn stores the start of your response as text, so do not compress it.',
-  ),
-  header('webhook-id', 'Event ID. It is the same on every attempt.', {
-    example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
-  }),
-  header('webhook-timestamp', 'Time when the request was sent, as a Unix timestamp in seconds.', {
-    example: '1794735000',
-  }),
-  header(
-    'webhook-signature',
-    '`v1,` followed by a signature over the ID, timestamp and body, as defined by ' +
-      '[Standard Webhooks](https://www.standardwebhooks.com). Contains two signatures, separated by a ' +
-      'space, while the previous secret is still valid.',
-  ),
-  header('X-Service-Signature', '`sha256=` followed by the HMAC-SHA256 of the raw body in hexadecimal.'),
-  header(
-    'X-Service-Signature-Previous',
-    'Like `X-Service-Signature`, but with the previous secret. Sent while that secret is still valid.',
-    { required: false },
-  ),
-  header('X-Service-Subject', 'What the event is about: `<type>/<id>`.', {
-    example: 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
-  }),
-  header('X-Service-Actor', 'Who caused the event: `<type>/<id>`.', { example: 'user/USR-ada' }),
-  header(
-    'X-Service-Delivery',
-    'Delivery ID. Use it to get the delivery. Not sent with verification requests.',
-    { example: 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3' },
-  ),
-  header('X-Service-Attempt', 'Number of the attempt, starting at 1. Not sent with verification requests.', {
-    example: '1',
-  }),
-];
+/** Returns the headers of webhook requests, as the guide lists them. OpenAPI has another place for the content type. */
+function deliveryHeaders(): readonly object[] {
+  const [, table = ''] = /### Headers([^#]+)/.exec(guide('Receive webhooks').description) ?? [];
+  return [...table.matchAll(/^\| (`.+`) \| (.+) \|$/gm)]
+    .flatMap(([, names = '', meaning = '']) =>
+      [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => ({
+        name,
+        in: 'header',
+        required: name !== 'X-Service-Signature-Previous',
+        description: `${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`,
+        schema: { type: 'string' },
+      })),
+    )
+    .filter(({ name }) => name !== 'Content-Type');
+}
 
 const receivedTag = 'Webhook requests';
 
@@ -65,6 +34,7 @@ export const webhooksSectionTag: Tag = {
  */
 export function webhooksSection(catalogue: Catalogue) {
   const schemas: Record<string, Schema> = {};
+  const parameters = deliveryHeaders();
   const requests = catalogue.list().map(({ type, description, schema, sample, version = 1 }) => {
     const name = nameOf(type, schemas);
     schemas[`${name}Data`] = plainSchema(placed(schema, `${components}${name}Data`) as Schema);
@@ -76,7 +46,7 @@ export function webhooksSection(catalogue: Catalogue) {
         summary: type,
         description: `${description} Version ${version} of the schema.`,
         security: [],
-        parameters: deliveryHeaders,
+        parameters,
         requestBody: {
           required: true,
           content: {

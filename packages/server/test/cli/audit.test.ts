@@ -231,11 +231,7 @@ describe('verify', () => {
       expect(stdout).toContain('ORG-long: 1000 of 1200');
       const shown = stdout.split('\u001b[2K').at(-1)?.replaceAll('\r', '');
       const head = (await headOf('ORG-long')) ?? '';
-      expect(shown).toBe(
-        ['organization  entries  position  last hash\n', `ORG-long      1200     1200      ${head}\n`].join(
-          '',
-        ),
-      );
+      expect(shown).toBe(`ORG-long\t1200 entries\tlast at position 1200\t${head}\n`);
     },
   );
 });

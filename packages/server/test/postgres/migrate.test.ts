@@ -103,7 +103,7 @@ describe('several nodes that migrate at once', () => {
   });
 });
 
-test('a migration that a transaction blocks lets others use the table, and names the session', async () => {
+test('a migration that a transaction blocks lets others use the table, and says that it waits', async () => {
   await open('migrated');
   const limits = { ...migrationLimits };
   Object.assign(migrationLimits, { lockMs: 50, pauseMs: 100 });
@@ -112,14 +112,9 @@ test('a migration that a transaction blocks lets others use the table, and names
   await database.query({ text: "delete from posthorn.schema_files where name like 'migrations/2%'" });
   let migrated: Promise<readonly string[]> | undefined;
   await database.transaction(async (client) => {
-    const { rows } = await client.query<{ pid: number }>({
-      text: 'select pg_backend_pid() as pid, count(*) from posthorn.cell',
-    });
-    const session = await new Promise((onBlocked) => {
+    await client.query({ text: 'select count(*) from posthorn.cell' });
+    await new Promise<void>((onBlocked) => {
       migrated = migrate(database, onBlocked);
-    });
-    expect(session).toEqual({
-      ...{ pid: rows[0]?.pid, user: expect.any(String), application: 'posthorn', since: expect.any(Date) },
     });
     await database.query({ text: 'select from posthorn.cell' });
   });
