@@ -284,6 +284,22 @@ export const tools: readonly Tool[] = [
       connection.posthorn.webhooks.verify(await webhookId(connection, string(webhook_id) ?? '')),
   },
   {
+    name: 'pause_webhook',
+    title: 'Pause a webhook',
+    description: 'Pauses an active webhook: nothing is sent, and its deliveries wait for `resume_webhook`.',
+    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    writes: true,
+    run: (connection, args) => changeStatus(connection, args, 'paused'),
+  },
+  {
+    name: 'resume_webhook',
+    title: 'Resume a webhook',
+    description: 'Resumes a paused webhook: what waits is sent, oldest first. Verifies any other webhook.',
+    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    writes: true,
+    run: (connection, args) => changeStatus(connection, args, 'active'),
+  },
+  {
     name: 'test_webhook',
     title: 'Send a test event',
     description: 'Sends a test event to a webhook, and returns the response of the receiver.',
@@ -358,6 +374,12 @@ export function inToolWords(text: string): string {
     .replace(' Run posthorn mcp --help to see the options.', '');
 }
 
+async function changeStatus(connection: Connection, args: Arguments, status: 'active' | 'paused') {
+  return connection.posthorn.webhooks.change(await webhookId(connection, string(args.webhook_id) ?? ''), {
+    status,
+  });
+}
+
 function find(connection: Connection, { delivery_id }: Arguments): Promise<Delivery> {
   return findDelivery(connection, string(delivery_id) ?? '');
 }
@@ -369,9 +391,7 @@ function detailOf({ posthorn }: Connection, { webhook_id, id }: Delivery): Promi
 /** Returns why a delivery waits for its webhook, and what to do about it. */
 function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): string[] {
   if (hook?.status === 'paused')
-    return [
-      `The next attempt is made after the webhook is resumed: run posthorn webhooks resume ${webhook_id}.`,
-    ];
+    return [`The next attempt is made after the webhook is resumed: call resume_webhook for ${webhook_id}.`];
   const failure = hook?.verification_failure;
   return [
     ...(failure ? [`Why the webhook is unverified: ${failure.error_detail} ${failure.remedy}`] : []),

@@ -149,13 +149,17 @@ describe('mcp', async () => {
     expect(client.getInstructions()).toMatch(/^Posthorn records .* list_webhooks, then list_deliveries /);
   });
 
-  test('with --allow-writes verifies, tests, redelivers with the outcome, and replays', async () => {
+  test('with --allow-writes verifies, pauses, resumes, tests, redelivers with the outcome, and replays', async () => {
     const { call: write } = await agent(tenant.token, '--allow-writes');
     const tested = await write('test_webhook', { webhook_id: webhook.id, event_type: 'task.created' });
     expect(JSON.parse(tested.text)).toMatchObject({ http_status: 500 });
     receiver.onDelivery = 200;
     const verified = await write('verify_webhook', { webhook_id: webhook.id });
     expect(JSON.parse(verified.text)).toMatchObject({ id: webhook.id, status: 'active' });
+    const paused = await write('pause_webhook', { webhook_id: webhook.id });
+    expect(JSON.parse(paused.text)).toMatchObject({ id: webhook.id, status: 'paused' });
+    const resumed = await write('resume_webhook', { webhook_id: webhook.id });
+    expect(JSON.parse(resumed.text)).toMatchObject({ id: webhook.id, status: 'active' });
     const redelivered = JSON.parse((await write('redeliver', { delivery_id: delivery.id })).text);
     expect(redelivered).toMatchObject({ status: 'success', http_status: 200, final: true });
     const range = { from: recorded.created_at, to: new Date().toISOString() };

@@ -359,6 +359,8 @@ export interface Stats {
   totals: StatsTotals;
   /** The 20 most frequent event types. Null if `events` is null. */
   events_by_type: TypeCount[] | null;
+  /** The webhooks as they are now, whatever the time range. */
+  webhooks: WebhookCounts;
 }
 
 export interface StatsBucket extends StatsTotals {
@@ -523,6 +525,19 @@ export interface Webhook {
   verification_failure: VerificationFailure | null;
   /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;
+}
+
+export interface WebhookCounts {
+  /** Active webhooks that are not failing. */
+  active: number;
+  /** Active webhooks with `failing_since`. */
+  failing: number;
+  /** Unverified webhooks. */
+  unverified: number;
+  /** Paused webhooks. */
+  paused: number;
+  /** Disabled webhooks. */
+  disabled: number;
 }
 
 export interface WebhookStats {

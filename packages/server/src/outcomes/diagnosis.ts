@@ -276,7 +276,8 @@ const table: readonly Row[] = [
   {
     on: 413,
     detail: 'The receiver does not accept a body {size} (status 413).',
-    remedy: 'Raise the limit for request bodies in the receiver and in any proxy in front of it.',
+    remedy:
+      'Raise the limit for request bodies in the receiver and in any proxy in front of it, then resend the event.',
   },
   {
     on: 415,

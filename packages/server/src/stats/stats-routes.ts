@@ -6,7 +6,7 @@ import { readRange, timeRange } from '../web/lists.js';
 import { type Arrived, type Route, route, type Tenancy } from '../web/route.js';
 import { dataOf, filter, oneOf, orNull, ownOrganization, text, time, whole } from '../web/schemas.js';
 import { webhookParams } from '../webhooks/webhook-schemas.js';
-import { readWebhook } from '../webhooks/webhook-store.js';
+import { countWebhooks, readWebhook } from '../webhooks/webhook-store.js';
 import { findWebhook } from '../webhooks/webhook-writes.js';
 import { readDeliveryCounts, readUndelivered, type Step } from './delivery-count-store.js';
 import { type EventStep, readEventCounts, readFrequentTypes } from './event-count-store.js';
@@ -106,6 +106,16 @@ const Stats = Type.Object(
       ],
       { description: `The ${typesMax} most frequent event types. Null if \`events\` is null.` },
     ),
+    webhooks: Type.Object(
+      {
+        active: whole('Active webhooks that are not failing.', 4),
+        failing: whole('Active webhooks with `failing_since`.', 1),
+        unverified: whole('Unverified webhooks.', 0),
+        paused: whole('Paused webhooks.', 1),
+        disabled: whole('Disabled webhooks.', 0),
+      },
+      { title: 'WebhookCounts', description: 'The webhooks as they are now, whatever the time range.' },
+    ),
   },
   { title: 'Stats' },
 );
@@ -193,6 +203,11 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
             to: new Date(toMs).toISOString(),
             ...stats.figuresOf(interval, span, deliveries, events),
             events_by_type: types,
+            webhooks: await countWebhooks(database, {
+              organization_id: tenancy.organization_id,
+              workspace_id: tenancy.workspace_id,
+              id: query.webhook_id,
+            }),
           },
         };
       },

@@ -146,6 +146,28 @@ export async function listWebhooks(
 }
 
 /** Changes the given fields and returns the changed webhook. */
+/** How many webhooks have each status. Those with an incident are failing, not active. */
+export type WebhookCounts = Record<'active' | 'failing' | 'unverified' | 'paused' | 'disabled', number>;
+
+export async function countWebhooks(
+  database: Queryable,
+  filter: { organization_id: string; workspace_id: string | undefined; id: string | undefined },
+): Promise<WebhookCounts> {
+  const { rows } = await database.query<WebhookCounts>({
+    text: `
+  select (count(*) filter (where w.status = 'active' and h.incident_since is null))::int as active,
+         (count(*) filter (where w.status = 'active' and h.incident_since is not null))::int as failing,
+         (count(*) filter (where w.status = 'unverified'))::int as unverified,
+         (count(*) filter (where w.status = 'paused'))::int as paused,
+         (count(*) filter (where w.status = 'disabled'))::int as disabled
+    from posthorn.webhooks w
+    left join posthorn.webhook_health h on h.organization_id = w.organization_id and h.webhook_id = w.id
+   where w.organization_id = $1 and ($2::text is null or w.workspace_id = $2) and ($3::text is null or w.id = $3)`,
+    values: [filter.organization_id, filter.workspace_id ?? null, filter.id ?? null],
+  });
+  return rows[0]!;
+}
+
 export async function changeWebhook(
   client: Queryable,
   key: WebhookKey,

@@ -111,11 +111,11 @@ describe('a delivery', () => {
     );
   });
 
-  test('is given up when its last attempt fails, and not before', () => {
+  test('is given up when its last attempt fails, and not before, unless the receiver finds it too large (413)', () => {
     fc.assert(
       fc.property(lives, (life) =>
-        live(life).every(({ verdict }, index) =>
-          verdict.kind === 'given_up' ? index === life.schedule.length : true,
+        live(life).every(({ outcome, verdict }, index) =>
+          verdict.kind === 'given_up' ? index === life.schedule.length || statusOf(outcome) === 413 : true,
         ),
       ),
     );

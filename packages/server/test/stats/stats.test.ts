@@ -63,6 +63,17 @@ describe('GET /v1/stats', () => {
     ]);
   });
 
+  it('counts webhooks by status as they are now, also of one workspace or one webhook', async () => {
+    const tenant = await newTenant(service, { scopes: [...scopes] });
+    const { webhook } = await tenant.connect();
+    const { webhook: paused } = await tenant.connect(200, { workspace_id: 'WS-1' });
+    await tenant.data('PATCH', `/v1/webhooks/${paused.id}`, { status: 'paused' });
+    const none = { active: 0, failing: 0, unverified: 0, paused: 0, disabled: 0 };
+    expect((await read(tenant)).webhooks).toEqual({ ...none, active: 1, paused: 1 });
+    expect((await read(tenant, { workspace_id: 'WS-1' })).webhooks).toEqual({ ...none, paused: 1 });
+    expect((await read(tenant, { webhook_id: webhook.id })).webhooks).toEqual({ ...none, active: 1 });
+  });
+
   it.each([
     ['minute', 2 * hourMs, minuteMs],
     ['hour', dayMs, hourMs],
