@@ -87,3 +87,8 @@ export function usageLine({ name, argument, options }: Command): string {
   const named = argument ? [argument.optional ? `[${argument.name}]` : `<${argument.name}>`] : [];
   return ['posthorn', name, ...named, ...required, '[options]'].join(' ');
 }
+
+/** Returns a text as one word of a shell command, with quotes if it needs them. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,6 +1,5 @@
 import type { Command } from './command.js';
 import { auditList } from './commands/audit.js';
-import { completion } from './commands/completion.js';
 import { deliveriesGet, deliveriesList, deliveriesRedeliver } from './commands/deliveries.js';
 import { eventsGet, eventsList, eventsTail } from './commands/events.js';
 import { listen } from './commands/listen.js';
@@ -12,18 +11,22 @@ import { trigger } from './commands/trigger.js';
 import { types, typesGenerate } from './commands/types.js';
 import { verifyCommand } from './commands/verify.js';
 import {
-  webhooksActivate,
   webhooksCreate,
   webhooksDelete,
-  webhooksDisable,
-  webhooksPause,
   webhooksPreview,
-  webhooksResume,
   webhooksRotate,
   webhooksUpdate,
 } from './commands/webhook-changes.js';
-import { webhooksTest, webhooksVerify } from './commands/webhook-checks.js';
+import {
+  webhooksActivate,
+  webhooksDisable,
+  webhooksPause,
+  webhooksResume,
+  webhooksTest,
+  webhooksVerify,
+} from './commands/webhook-status.js';
 import { webhooksGet, webhooksList } from './commands/webhooks.js';
+import { completion } from './completion.js';
 
 /** The commands that need only the API, in the order of the help. */
 export const integratorCommands: readonly Command[] = [

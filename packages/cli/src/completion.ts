@@ -1,4 +1,4 @@
-import type { Command } from './command.js';
+import { type Command, UsageError } from './command.js';
 import { commandIn } from './parser.js';
 
 /** The name of the hidden command that the completion scripts call. */
@@ -58,7 +58,7 @@ function choicesOf(placeholder: string): string[] {
   return placeholder.includes('|') ? placeholder.split('|') : [];
 }
 
-export const shells = ['bash', 'zsh', 'fish'] as const;
+const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** What a shell runs to complete `posthorn …`. Without a suggestion, it completes file names. */
 export const completionScripts: Readonly<Record<(typeof shells)[number], string>> = {
@@ -83,4 +83,17 @@ compdef _posthorn posthorn`,
   end
 end
 complete -c posthorn -f -a '(_posthorn)'`,
+};
+
+export const completion: Command = {
+  name: 'completion',
+  summary: 'Print a shell completion script. To load it in bash, run: source <(posthorn completion bash)',
+  argument: { name: shells.join('|'), description: 'The shell.' },
+  options: {},
+  run: async ({ argument, terminal }) => {
+    const shell = shells.find((name) => name === argument);
+    if (!shell)
+      throw new UsageError(`There is no completion for '${argument}'. Expected ${shells.join(', ')}.`);
+    terminal.line(completionScripts[shell]);
+  },
 };

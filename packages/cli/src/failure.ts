@@ -1,5 +1,5 @@
-import type { InputError, PosthornError } from '@posthorn/client';
-import type { Command } from './command.js';
+import { type InputError, PosthornError } from '@posthorn/client';
+import { type Command, CommandFailure } from './command.js';
 import { defaultUrl } from './connection.js';
 
 /** Names of fields and parameters that have another name on the command line. */
@@ -84,4 +84,12 @@ function listOf(command: string): string {
 
 function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** Returns the error of a request. If the request may still have taken effect, adds `note`. */
+export function uncertain(error: unknown, command: Command, note: string): unknown {
+  if (!(error instanceof PosthornError)) return error;
+  const isRunning = error.code === 'idempotency_in_progress';
+  if (!isRunning && error.status !== 0 && error.status < 500) return error;
+  return new CommandFailure(`${failureText(error, command)}\n${note}`);
 }

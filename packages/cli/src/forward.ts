@@ -1,7 +1,8 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { UsageError } from './command.js';
-import { explainError, explainTimeout, type ForwardFailure } from './forward-failure.js';
 import type { WebhookRequest } from './webhook-request.js';
 
 export interface ForwardResult {
@@ -40,6 +41,12 @@ export function targetUrl(option: string, text: string): URL {
 /** Returns whether a receiver accepted the request. */
 export function isAccepted({ status }: ForwardResult): boolean {
   return status !== null && status >= 200 && status < 300;
+}
+
+/** Returns where a request went and its result, as `--json` prints them. */
+export function forwardedJson(url: URL, { status, durationMs, response, failure }: ForwardResult) {
+  const error = failure?.error ?? null;
+  return { forwarded_to: url.href, http_status: status, duration_ms: durationMs, response, error };
 }
 
 /** Sends a request as the service does: one POST, no redirects, 10 seconds. Returns failures as values. */
@@ -93,4 +100,89 @@ export function forward(url: URL, { headers, body }: WebhookRequest): Promise<Fo
 function redirectTarget(status: number | null, location: string | undefined, url: URL): string | null {
   if (status === null || status < 300 || status > 399 || location === undefined) return null;
   return URL.canParse(location, url) ? new URL(location, url).href.slice(0, locationMax) : null;
+}
+
+/** Why a request got no response, in a sentence without its period, and what to do about it. */
+export interface ForwardFailure {
+  error: string;
+  remedy: string;
+}
+
+const say = (error: string, remedy: string): ForwardFailure => ({ error, remedy });
+
+/** Explains a request that took too long, given how far its connection got. */
+export function explainTimeout(socket: Socket | null, url: URL, time: string): ForwardFailure {
+  if (socket === null || socket.connecting)
+    return say(
+      `no connection to ${url.host} within ${time}`,
+      'Check the host and the port in the URL. A firewall may be dropping the requests.',
+    );
+  if (socket instanceof TLSSocket && socket.getPeerFinished() === undefined)
+    return say(
+      `${url.host} accepted the connection, but the TLS handshake did not finish within ${time}`,
+      'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
+    );
+  return say(`no response within ${time}`, 'Store the event, respond with 2xx, then do the slow work.');
+}
+
+/** Explains an error of Node's HTTP client, in the words that the service uses for deliveries. */
+export function explainError(error: NodeJS.ErrnoException, url: URL): ForwardFailure {
+  const { code = '', message } = error;
+  switch (code) {
+    case 'ECONNREFUSED':
+      return say(
+        `connection refused: nothing is listening on ${url.host}`,
+        'Start the receiver, or correct the port in the URL.',
+      );
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return say(`${url.hostname} does not resolve`, 'Check the host name.');
+    case 'ETIMEDOUT':
+      return explainTimeout(null, url, 'the time that the system allows');
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+    case 'EHOSTDOWN':
+    case 'ENETDOWN':
+      return say(`there is no route to ${url.host}`, 'Check that the receiver is online.');
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return message.includes('before secure TLS connection')
+        ? say(
+            `${url.host} closed the connection during the TLS handshake`,
+            'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
+          )
+        : say(
+            'the receiver closed the connection without a response',
+            'Check whether the receiver, or a proxy in front of it, crashed or restarted.',
+          );
+    case 'HPE_HEADER_OVERFLOW':
+      return say(
+        'the headers of the response are larger than 16 KiB',
+        'Send fewer or shorter headers, for example fewer cookies.',
+      );
+  }
+  if (code.startsWith('HPE_'))
+    return say(
+      `the response was not HTTP/1.1 (${message})`,
+      'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
+    );
+  return (
+    explainTls(error, url) ??
+    say(message || code || 'unknown error', 'Check that the URL is correct and that the receiver is running.')
+  );
+}
+
+function explainTls(
+  { code = '', message, reason = message }: NodeJS.ErrnoException & { reason?: string },
+  { host, hostname }: URL,
+): ForwardFailure | undefined {
+  if (!/^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
+    return undefined;
+  return /wrong version|packet length|http request/i.test(reason)
+    ? say(`${host} does not use TLS`, 'Send to an http URL, or correct the port in the URL.')
+    : say(
+        `the TLS connection to ${host} failed: ${reason}`,
+        `Check the certificate of ${hostname}. To trust it, set NODE_EXTRA_CA_CERTS to a PEM file with it or with the ` +
+          'certificate of its authority, or send to an http URL.',
+      );
 }

@@ -1,5 +1,4 @@
-import type { Command, Option } from './command.js';
-import { usageLine } from './command.js';
+import { type Command, type Option, usageLine } from './command.js';
 
 const widthMax = 100;
 

@@ -5,6 +5,7 @@ export {
   type Option,
   type Options,
   type Section,
+  shellWord,
   UsageError,
   usageLine,
 } from './command.js';
@@ -22,7 +23,6 @@ export {
 } from './listing.js';
 export { allCommands, main, type Streams } from './main.js';
 export { requireConfirmation } from './prompt.js';
-export { shellWord } from './shell-word.js';
 export { day, shortTime, timeColumn } from './short-time.js';
 export type { Column } from './table.js';
 export { type Output, Terminal } from './terminal.js';

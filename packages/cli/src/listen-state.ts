@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { constants, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Options, UsageError } from './command.js';
 import { cannotWrite, configDirectory, writePrivate } from './profiles.js';
-import { newSecret } from './secret.js';
 
 type Env = Record<string, string | undefined>;
 
@@ -88,4 +87,9 @@ async function localSecret(env: Env): Promise<string> {
   const secret = newSecret();
   await writePrivate(file, `${secret}\n`);
   return secret;
+}
+
+/** Returns a signing secret in the format of Standard Webhooks. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }

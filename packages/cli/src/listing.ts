@@ -1,11 +1,11 @@
 import type { List } from '@posthorn/client';
-import { type Context, type Options, UsageError } from './command.js';
+import { type Context, type Options, shellWord, UsageError } from './command.js';
 import type { Connection } from './connection.js';
-import { shellWord } from './shell-word.js';
 import { utcTime } from './short-time.js';
 import type { Column } from './table.js';
 
-const instant = 'a date (a day in UTC), a time with Z or an offset, or how long ago, such as 1h or 7d.';
+export const instant =
+  'a date (a day in UTC), a time with Z or an offset, or how long ago, such as 1h or 7d.';
 /** Options for every list with a time range and a limit. */
 export const rangeOptions = {
   from: { value: 'time', description: `Start of the time range, inclusive: ${instant}` },

@@ -5,7 +5,6 @@ import { knownTypes } from './commands/types.js';
 import { integratorCommands } from './commands.js';
 import { completeCommand, completions } from './completion.js';
 import { tokenSource } from './connection.js';
-import { escaped } from './escaped.js';
 import { failureText } from './failure.js';
 import { overview } from './help.js';
 import {
@@ -16,7 +15,7 @@ import {
   operatorSummaries,
 } from './operators.js';
 import { commandIn, parse } from './parser.js';
-import { type Output, Terminal } from './terminal.js';
+import { escaped, type Output, Terminal } from './terminal.js';
 import { version } from './version.js';
 
 /** A token that was typed in the wrong place must not end up in a log. */

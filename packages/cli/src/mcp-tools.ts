@@ -9,9 +9,8 @@ import {
 } from '@posthorn/client';
 import { unknownType } from './commands/types.js';
 import type { Connection } from './connection.js';
-import { statusText } from './delivery-report.js';
-import { isHeld } from './delivery-state.js';
-import { instantOf } from './listing.js';
+import { isHeld, statusText } from './delivery-report.js';
+import { instant, instantOf } from './listing.js';
 import { responseText } from './response-text.js';
 import { eventId, findDelivery, webhookId } from './short-id.js';
 
@@ -47,7 +46,6 @@ const pollMs = 250;
 const pagesMax = 20;
 const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique, or its description.');
 const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
-const instant = 'a date (a day in UTC), a time with Z or an offset, or how long ago, such as 1h or 7d.';
 const range = {
   from: text(`Start of the time range: ${instant}`),
   to: text(`End of the time range: ${instant}`),

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
 import { CommandFailure, type Context, UsageError } from './command.js';
-import { escaped } from './escaped.js';
+import { escaped } from './terminal.js';
 
 // The prompts are loaded only if they are needed: most commands never ask.
 const prompts = () => import('@clack/prompts');

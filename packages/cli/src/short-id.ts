@@ -1,7 +1,6 @@
 import { type Delivery, type Event, PosthornError, type Webhook } from '@posthorn/client';
-import { CommandFailure, type Options } from './command.js';
+import { CommandFailure, type Options, shellWord } from './command.js';
 import type { Connection } from './connection.js';
-import { shellWord } from './shell-word.js';
 
 /** How many of the newest events or deliveries are searched for an ending. */
 const searched = 1_000;
@@ -9,6 +8,12 @@ const searched = 1_000;
 const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
+
+/** The option of lists that can be restricted to one webhook. */
+export const onlyWebhook = {
+  value: 'id',
+  description: 'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
+} as const;
 
 /** Returns the ID of the only webhook that has this description, or else of the only one whose ID has this ending. */
 export async function webhookId({ posthorn }: Connection, text: string): Promise<string> {

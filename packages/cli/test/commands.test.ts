@@ -453,9 +453,6 @@ describe('deliveries', () => {
     expect((await run(['deliveries', 'redeliver', id], env)).stderr).toContain(
       'Run posthorn webhooks activate',
     );
-    expect(await run([...list, '--status', 'given_up', '--final', 'true'], env)).toMatchObject({
-      ...{ code: 2, stderr: '--final cannot be combined with --status given_up. Use one of them.\n' },
-    });
   });
 
   test('a response that was cut after 1 KiB does not look complete', async () => {
@@ -802,7 +799,7 @@ describe('events, types, stats and the audit log', () => {
       expect(await run([list, 'list', '--type', 'invoice.*'], env)).toMatchObject({
         code: 2,
         stderr: expect.stringMatching(
-          / Expected one event type, .* Run posthorn types 'invoice\.\*' to see /,
+          / Expected one event type: .* Run posthorn types 'invoice\.\*' to see /,
         ),
       });
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { indentedJson } from '../src/indented-json.js';
+import { indentedJson } from '../src/json-text.js';
 
 test('any JSON is indented as by JSON.stringify, however it was written', () => {
   fc.assert(

@@ -11,7 +11,7 @@ import { bragsInHeaders } from '../../server/test/support/hostile-receiver.js';
 import { babbles, type Reply, resets, startReceiver } from '../../server/test/support/receiver.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { explainError, explainTimeout } from '../src/forward-failure.js';
+import { explainError, explainTimeout } from '../src/forward.js';
 import { freshDirectory, linesOf, printing, run } from './support/cli.js';
 
 const secret = 'a-secret-of-the-tests';
@@ -80,24 +80,6 @@ describe('verify', () => {
       'compact JSON',
     ],
     [
-      'one changed byte',
-      'body_not_raw',
-      request({ body: (text) => text.replace('"EUR"', '"EUS"') }),
-      "but 'R' was signed",
-    ],
-    [
-      'one added byte',
-      'body_not_raw',
-      request({ body: (text) => text.replace('EUR', 'EURO') }),
-      'One byte was added: ',
-    ],
-    [
-      'one removed byte',
-      'body_not_raw',
-      request({ body: (text) => text.replace('EUR', 'ER') }),
-      "One byte was removed: 'U'",
-    ],
-    [
       'a line break at the end',
       'body_not_raw',
       request({ body: (text) => `${text}\n` }),
@@ -123,37 +105,34 @@ describe('verify', () => {
     expect(stderr).toContain(detail);
   });
 
-  const early = (text: string) => text.replace('{"id"', '{"iD"');
+  const longer = (text: string) => `${text}\n`;
   test.each<[string, string, string, string[]]>([
-    ['the new secret in a grace period', secret, request({ body: early, previous: 'an-older-secret' }), []],
+    ['the new secret in a grace period', secret, request({ body: longer, previous: 'an-older-secret' }), []],
     [
       'the old secret in a grace period',
       'an-older-secret',
-      request({ body: early, previous: 'an-older-secret' }),
+      request({ body: longer, previous: 'an-older-secret' }),
       [],
     ],
-    ['a receiver of one signature', secret, request({ body: early }), ['--signature', 'webhook-signature']],
+    ['a receiver of one signature', secret, request({ body: longer }), ['--signature', 'webhook-signature']],
     [
       'a proxy that removed a header',
       secret,
-      request({ body: early, headers: { 'X-Service-Signature': undefined } }),
+      request({ body: longer, headers: { 'X-Service-Signature': undefined } }),
       [],
     ],
-  ])('finds a changed byte with every signature of the request: %s', async (_, given, text, more) => {
+  ])('finds a change of the body with every signature of the request: %s', async (_, given, text, more) => {
     const { stderr } = await run(['verify', '--secret', given, ...more], env, text);
-    expect(stderr).toContain(
-      "Not verified (body_not_raw): One byte was changed: byte 4 is 'D', but 'd' was signed.",
-    );
+    expect(stderr).toContain('Not verified (body_not_raw): White space was added at the end of the body.');
   });
 
   test('does not blame the secret for a change that it cannot find, and says how to tell them apart', async () => {
-    const text = request({ body: early, data: { payment_method: 'x'.repeat(1_024) } });
+    const text = request({ body: (text) => text.replace('{"id"', '{"iD"') });
     const { code, stderr } = await run(['verify', '--secret', secret], env, text);
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^Not verified \(signature_mismatch\): Either the secret is not .*, or the body was changed/,
     );
-    expect(stderr).toContain('The body is too large to search for a single changed byte.');
     expect(stderr).toContain('Compare the body with request.body in the output of posthorn deliveries get');
     expect(stderr).not.toMatch(/most likely|no small change|rotate/i);
   });
@@ -201,7 +180,7 @@ describe('verify', () => {
         ),
       },
     });
-    expect((await run(args, env, text.replace('EUR', 'EUS'))).stderr).toContain("but 'R' was signed");
+    expect((await run(args, env, `${text}\n`)).stderr).toContain('White space was added');
   });
 
   test('says what a request looks like if it gets something else', async () => {
@@ -354,7 +333,7 @@ describe('trigger', () => {
     const secure = await startByteReceiver(() => undefined, {});
     const untrusted = await complaint(secure.url.replace('receiver.test', 'localhost'));
     expect(untrusted).toMatch(
-      /: the certificate of localhost is self-signed\. Set NODE_EXTRA_CA_CERTS to a PEM /,
+      /: the TLS connection to localhost:\d+ failed: self-signed certificate\. .* NODE_EXTRA_CA_CERTS to a PEM /,
     );
     const plain = await startReceiver();
     expect(await complaint(plain.url.replace('http:', 'https:'))).toMatch(

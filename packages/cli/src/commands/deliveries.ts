@@ -1,8 +1,8 @@
 import type { Delivery } from '@posthorn/client';
-import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { type Command, CommandFailure, type Context } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
-import { showDelivery } from '../delivery-report.js';
-import { deliveryStates, isHeld, queryOf, stateOf } from '../delivery-state.js';
+import { deliveryStates, isHeld, queryOf, showDelivery, stateOf } from '../delivery-report.js';
+import { uncertain } from '../failure.js';
 import {
   choiceOf,
   exactTypeOf,
@@ -14,10 +14,9 @@ import {
   rangeOptions,
 } from '../listing.js';
 import { progressOf } from '../polling.js';
-import { eventId, findDelivery, namesOf, webhookId } from '../short-id.js';
+import { eventId, findDelivery, namesOf, onlyWebhook, webhookId } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
-import { uncertain } from '../uncertain.js';
 import { noteUnknownType, organization, readsDatabase } from './events.js';
 
 const argument = {
@@ -30,11 +29,7 @@ export const deliveriesList: Command = {
   summary: 'List deliveries with at least one attempt, newest first.',
   options: {
     organization,
-    webhook: {
-      value: 'id',
-      description:
-        'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
-    },
+    webhook: onlyWebhook,
     event: {
       value: 'id',
       description: 'Only deliveries of this event, including those that are waiting for their first attempt.',
@@ -45,10 +40,6 @@ export const deliveriesList: Command = {
       description:
         'Only deliveries with this status. A failed delivery is either retrying (another attempt follows) or given_up.',
     },
-    final: {
-      value: 'true|false',
-      description: 'Only deliveries that have ended (true), or that will be attempted again (false).',
-    },
     ...rangeOptions,
     limit: limitOption,
     json: jsonLines,
@@ -58,9 +49,6 @@ export const deliveriesList: Command = {
   run: async (context) => {
     const { options } = context;
     const state = queryOf(choiceOf(options, 'status', deliveryStates));
-    const final = choiceOf(options, 'final', ['true', 'false']);
-    if (final !== undefined && state.final !== undefined)
-      throw new UsageError(`--final cannot be combined with --status ${options.status}. Use one of them.`);
     const type = exactTypeOf(options);
     const connection = await connect(context);
     const { posthorn } = connection;
@@ -70,7 +58,6 @@ export const deliveriesList: Command = {
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       event_id: options.event && (await eventId(connection, options.event, options)),
       event_type: type,
-      final,
       ...state,
       ...rangeOf(options),
     };

@@ -1,7 +1,7 @@
 import type { Event, Posthorn, TailEventsQuery } from '@posthorn/client';
 import type { Command, Options } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
-import { indentedJson } from '../indented-json.js';
+import { indentedJson } from '../json-text.js';
 import {
   choiceOf,
   exactTypeOf,

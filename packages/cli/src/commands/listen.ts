@@ -1,14 +1,13 @@
 import type { Event } from '@posthorn/client';
 import { signingKey } from '@posthorn/receiver';
-import { type Command, type Context, UsageError } from '../command.js';
+import { type Command, type Context, shellWord, UsageError } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { EventPatterns } from '../event-pattern.js';
-import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
+import { type ForwardResult, forward, forwardedJson, isAccepted, targetUrl } from '../forward.js';
 import { type Listener, ListenPosition, signingSecret } from '../listen-state.js';
 import { jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { requestText, saveRequest } from '../saved-request.js';
-import { shellWord } from '../shell-word.js';
 import { untilStopped } from '../stopping.js';
 import { webhookRequest } from '../webhook-request.js';
 import { tailLine } from './events.js';
@@ -186,13 +185,7 @@ function jsonOf(
     event_id: event.id,
     type: event.type,
     created_at: event.created_at,
-    ...(result && {
-      forwarded_to: target?.href,
-      http_status: result.status,
-      duration_ms: result.durationMs,
-      response: result.response,
-      error: result.failure?.error ?? null,
-    }),
+    ...(target && result && forwardedJson(target, result)),
     ...(file !== undefined && { file }),
   };
 }

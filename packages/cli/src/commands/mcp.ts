@@ -3,7 +3,7 @@ import { PosthornError } from '@posthorn/client';
 import { type Command, exitCodeOf } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { failureText } from '../failure.js';
-import { indentedJson } from '../indented-json.js';
+import { indentedJson } from '../json-text.js';
 import { inToolWords, type Tool, tools } from '../mcp-tools.js';
 import { untilStopped } from '../stopping.js';
 import { version } from '../version.js';

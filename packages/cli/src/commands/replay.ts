@@ -3,12 +3,12 @@ import type { Delivery, Replay } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { EventPatterns } from '../event-pattern.js';
+import { uncertain } from '../failure.js';
 import { json, listOf, rangeOf, rangeOptions } from '../listing.js';
 import { progressOf } from '../polling.js';
 import { webhookId } from '../short-id.js';
 import { utcTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
-import { uncertain } from '../uncertain.js';
 
 const pollMs = 400;
 const barWidth = 30;

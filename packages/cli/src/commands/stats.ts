@@ -2,7 +2,7 @@ import type { Stats, StatsBucket } from '@posthorn/client';
 import type { Command } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { choiceOf, json, rangeOf, rangeOptions } from '../listing.js';
-import { webhookId } from '../short-id.js';
+import { onlyWebhook, webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
 
@@ -10,11 +10,7 @@ export const stats: Command = {
   name: 'stats',
   summary: 'Count events, deliveries and failures over time. Default: the last 24 hours.',
   options: {
-    webhook: {
-      value: 'id',
-      description:
-        'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
-    },
+    webhook: onlyWebhook,
     workspace: {
       value: 'WS-x',
       description: 'Only events from this workspace, and deliveries to webhooks in it.',

@@ -2,7 +2,7 @@ import type { Event } from '@posthorn/client';
 import { sampleTypes, signedRequest } from '@posthorn/receiver/testing';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
+import { type ForwardResult, forward, forwardedJson, isAccepted, targetUrl } from '../forward.js';
 import { memberOf, withValue } from '../json-text.js';
 import { signingSecret } from '../listen-state.js';
 import { json } from '../listing.js';
@@ -11,7 +11,7 @@ import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
 import { newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
 import { unknownType } from './types.js';
-import { webhooksTest } from './webhook-checks.js';
+import { webhooksTest } from './webhook-status.js';
 
 export const trigger: Command = {
   name: 'trigger',
@@ -52,7 +52,8 @@ export const trigger: Command = {
     const secret = await signingSecret(options, env);
     const { event, request } = await requestOf(context, secret);
     const result = await forward(url, request);
-    if (options.json) terminal.line(JSON.stringify(jsonOf(event, url, result)));
+    if (options.json)
+      terminal.line(JSON.stringify({ event_id: event.id, type: event.type, ...forwardedJson(url, result) }));
     else if (isAccepted(result)) {
       const verdict = terminal.paint('green', `${result.status} in ${result.durationMs} ms`);
       terminal.line(`${event.type}  ${event.id}  ${verdict}`);
@@ -186,18 +187,6 @@ function changed(event: string, changes: readonly Change[]): string {
       `--set: '${path.join('.')}' does not exist. To change an array, use a zero-based index.`,
     );
   }, event);
-}
-
-function jsonOf(event: Event, url: URL, { status, durationMs, response, failure }: ForwardResult) {
-  return {
-    event_id: event.id,
-    type: event.type,
-    forwarded_to: url.href,
-    http_status: status,
-    duration_ms: durationMs,
-    response,
-    error: failure?.error ?? null,
-  };
 }
 
 function failureOf({ status, durationMs, response, location, failure }: ForwardResult, url: URL): string {

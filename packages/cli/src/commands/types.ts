@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { type Command, CommandFailure, type Context } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { indentedJson } from '../indented-json.js';
+import { indentedJson } from '../json-text.js';
 import { jsonLines } from '../listing.js';
 import { suggestionFor } from '../parser.js';
 import { typesFile } from '../type-source.js';

@@ -1,8 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { type Refusal, signingKey, type Verification, verify } from '@posthorn/receiver';
-import { changeOfByte, changeOfLines, isSearched } from '../body-change.js';
+import { type Refusal, type Verification, verify } from '@posthorn/receiver';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { givenSecret } from '../listen-state.js';
 import { choiceOf, json } from '../listing.js';
@@ -127,37 +125,26 @@ const titles: Record<Signature, string> = {
 function explained(refused: Refused, { body, headers }: SavedRequest, secret: string): Refused {
   if (refused.reason !== 'signature_mismatch' && refused.reason !== 'body_not_raw') return refused;
   const { 'content-length': declared, ...others } = headers;
-  const changedBody = (detail: string): Refused => ({ ok: false, reason: 'body_not_raw', detail });
-  const fits = fitting(headers, secret);
-  const ofLines = changeOfLines(body, fits);
-  if (ofLines !== undefined) return changedBody(ofLines);
-  const again = verify(body, others, secret, { toleranceSeconds: anyAge });
+  const check = (other: Buffer) => verify(other, others, secret, { toleranceSeconds: anyAge });
+  const [, change] = beforeChanges(body).find(([other]) => check(other).ok) ?? [];
+  if (change !== undefined) return { ok: false, reason: 'body_not_raw', detail: change };
+  const again = check(body);
   if (!again.ok && again.reason === 'body_not_raw') return again;
-  const ofByte = changeOfByte(body, fits);
-  if (ofByte !== undefined) return changedBody(ofByte);
   if (declared !== undefined && Number(declared) !== body.length) return refused;
-  const searched = isSearched(body)
-    ? 'No small change to the body makes a signature match.'
-    : 'The body is too large to search for a single changed byte.';
-  return { ...refused, detail: `${secretOrBody} ${searched}` };
+  return { ...refused, detail: secretOrBody };
 }
 
-/**
- * Returns whether a body matches one of the request's signatures. Each secret signs a request in both ways, so one
- * digest per body is enough: of the kind that the request has more signatures of.
- */
-function fitting(headers: SavedRequest['headers'], secret: string): (body: Buffer) => boolean {
-  const { 'webhook-id': id, 'webhook-timestamp': seconds } = headers;
-  const sent = [headers['x-service-signature'], headers['x-service-signature-previous']].join(' ');
-  const service: string[] = sent.toLowerCase().match(/(?<=sha256=)[0-9a-f]{64}\b/g) ?? [];
-  const standard: string[] = headers['webhook-signature']?.match(/(?<=v1,)[A-Za-z0-9+/]{43}=/g) ?? [];
-  const key = signingKey(secret);
-  if (service.length >= standard.length)
-    return (body) => service.includes(createHmac('sha256', key.service).update(body).digest('hex'));
-  return (body) => {
-    const digest = createHmac('sha256', key.standard).update(`${id}.${seconds}.`).update(body);
-    return standard.includes(digest.digest('base64'));
-  };
+/** Returns what the body may have been before a tool or a proxy changed it, and each change in a sentence. */
+function beforeChanges(body: Buffer): [Buffer, string][] {
+  const text = body.toString('latin1');
+  const bytes = (other: string) => Buffer.from(other, 'latin1');
+  return [
+    [bytes(text.replace(/\s+$/, '')), 'White space was added at the end of the body.'],
+    [bytes(`${text}\n`), 'A line break at the end of the body was removed.'],
+    [bytes(text.replaceAll('\r\n', '\n')), 'The line breaks in the body were changed to CRLF.'],
+    [bytes(text.replaceAll(/\r?\n/g, '\r\n')), 'The line breaks in the body were changed to LF.'],
+    [bytes(text.replace(/^\u00ef\u00bb\u00bf/, '')), 'A byte order mark was added at the start of the body.'],
+  ];
 }
 
 const secretOrBody =

@@ -1,18 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { type ChangeWebhookRequest, PosthornError } from '@posthorn/client';
-import { type Command, CommandFailure, type Context, type Options, UsageError } from '../command.js';
+import { type Command, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
-import { partsOf } from '../failure.js';
+import { partsOf, uncertain } from '../failure.js';
 import { withValue } from '../json-text.js';
-import { givenSecret } from '../listen-state.js';
+import { givenSecret, newSecret } from '../listen-state.js';
 import { json, listOf } from '../listing.js';
 import { canPrompt, promptHidden, requireConfirmation } from '../prompt.js';
-import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
 import type { Terminal } from '../terminal.js';
-import { uncertain } from '../uncertain.js';
 import {
-  activating,
   isInFuture,
   onWebhook,
   reverificationText,
@@ -20,13 +17,6 @@ import {
   showWebhook,
   webhookArgument,
 } from './webhooks.js';
-
-const selection = {
-  filter: {
-    value: 'file|json',
-    description: "Which of these events to send: JSON, or a file with it, or 'none'.",
-  },
-} as const;
 
 const settings = {
   events: {
@@ -49,7 +39,10 @@ const settings = {
     description: 'A header that every request carries. Can be repeated.',
     repeats: true,
   },
-  ...selection,
+  filter: {
+    value: 'file|json',
+    description: "Which of these events to send: JSON, or a file with it, or 'none'.",
+  },
   format: {
     value: 'format',
     description: 'The body of the requests: envelope, event, thin, cloudevents, slack or template.',
@@ -178,43 +171,6 @@ export const webhooksPreview: Command = {
       if (body !== undefined) terminal.line(body);
     }
   },
-};
-
-export const webhooksDisable: Command = {
-  name: 'webhooks disable',
-  summary:
-    'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
-  argument: webhookArgument,
-  options: { json, ...connectionOptions },
-  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
-};
-
-export const webhooksPause: Command = {
-  name: 'webhooks pause',
-  summary: 'Pause a webhook. Nothing is sent to it, and its deliveries wait until it is resumed.',
-  argument: webhookArgument,
-  options: { json, ...connectionOptions },
-  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'paused' })),
-};
-
-export const webhooksResume: Command = {
-  name: 'webhooks resume',
-  summary: 'Resume a paused webhook. What waits is sent, oldest first.',
-  argument: webhookArgument,
-  options: { json, ...connectionOptions },
-  run: onWebhook(async ({ posthorn }, id) => {
-    const webhook = await posthorn.webhooks.get(id);
-    if (webhook.status === 'paused') return posthorn.webhooks.change(id, { status: 'active' });
-    throw new CommandFailure(`The webhook is ${webhook.status}. Only a paused webhook can be resumed.`);
-  }),
-};
-
-export const webhooksActivate: Command = {
-  name: 'webhooks activate',
-  summary: 'Activate a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
-  argument: webhookArgument,
-  options: { json, ...connectionOptions },
-  run: activating(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' })),
 };
 
 export const webhooksRotate: Command = {

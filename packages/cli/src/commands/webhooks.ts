@@ -1,4 +1,4 @@
-import type { DeliveryDetail, Webhook } from '@posthorn/client';
+import type { CreatedWebhook, DeliveryDetail, Webhook } from '@posthorn/client';
 import { type Command, CommandFailure, type Context } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { json, jsonLines } from '../listing.js';
@@ -110,48 +110,17 @@ const searchedPagesMax = 5;
  */
 export function showWebhook(
   terminal: Terminal,
-  webhook: Pick<
-    Webhook,
-    | 'id'
-    | 'url'
-    | 'status'
-    | 'event_types'
-    | 'workspace_id'
-    | 'description'
-    | 'rate_limit'
-    | 'retry_schedule'
-    | 'expires_at'
-    | 'headers'
-    | 'created_at'
-  > &
-    Partial<
-      Pick<
-        Webhook,
-        | 'disabled_reason'
-        | 'last_delivery_at'
-        | 'last_delivery_status'
-        | 'previous_secret_until'
-        | 'verification_failure'
-      >
-    >,
+  webhook: Omit<CreatedWebhook, 'secret'> & Partial<Webhook>,
   further: readonly (readonly [string, string])[] = [],
   failed?: DeliveryDetail,
 ): void {
-  const { status, disabled_reason = null, verification_failure: failure, last_delivery_at: lastAt } = webhook;
+  const { status, disabled_reason, verification_failure: failure, last_delivery_at: lastAt } = webhook;
   const { previous_secret_until: graceEnd } = webhook;
   const last = failed?.attempt_log.at(-1);
   const waits = failed && waitingText(failed);
   const health = waits ?? (last?.error_detail ? ', but its latest attempt failed' : '');
-  const color =
-    status === 'paused'
-      ? 'yellow'
-      : status !== 'active'
-        ? 'red'
-        : waits
-          ? 'yellow'
-          : health
-            ? 'red'
-            : 'green';
+  const isWaiting = status === 'paused' || (status === 'active' && waits !== undefined);
+  const color = isWaiting ? 'yellow' : status !== 'active' || health ? 'red' : 'green';
   terminal.fields([
     ['Webhook', webhook.id],
     ['URL', webhook.url],
@@ -196,10 +165,7 @@ function waitingText({ attempt_log, next_attempt_at: next }: DeliveryDetail): st
 }
 
 /** Prints the command that helps with a webhook that does not work. */
-export function showNext(
-  terminal: Terminal,
-  { id, status, last_delivery_status: last = null }: Pick<Webhook, 'id' | 'status'> & Partial<Webhook>,
-): void {
+export function showNext(terminal: Terminal, { id, status, last_delivery_status: last }: Webhook): void {
   const next = nextStep(id, status, last);
   if (next !== undefined && terminal.isInteractive) terminal.line(terminal.paint('dim', `Next: ${next}`));
 }
@@ -215,24 +181,22 @@ function nextStep(
   return last === 'failed' ? `posthorn deliveries list --webhook ${id} --status failed` : undefined;
 }
 
-type WebhookWork = (connection: Connection, id: string, context: Context) => Promise<Webhook>;
-
-/** Runs `work` on the webhook of the argument, and prints the resulting webhook. */
-export function onWebhook(work: WebhookWork): Command['run'] {
+/** Runs `work` on the webhook of the argument, and prints the resulting webhook. Can fail if it is not active then. */
+export function onWebhook(
+  work: (connection: Connection, id: string, context: Context) => Promise<Webhook>,
+  check?: 'must be active',
+): Command['run'] {
   return async (context) => {
-    const webhook = await printedWebhook(context, work);
-    if (!context.options.json) showNext(context.terminal, webhook);
-  };
-}
-
-/** Runs `work` on the webhook of the argument, prints the resulting webhook, and fails if it is not active. */
-export function activating(work: WebhookWork): Command['run'] {
-  return async (context) => {
-    const webhook = await printedWebhook(context, work);
+    const { options, terminal, argument } = context;
+    const connection = await connect(context);
+    const webhook = await work(connection, await webhookId(connection, argument), context);
     const { id, status } = webhook;
+    if (options.json) terminal.line(connection.texts.of(webhook));
+    else showWebhook(terminal, webhook);
     // It says how to verify the webhook, so there is no next command to print.
-    if (status !== 'active') throw new CommandFailure(`The webhook is ${status}. ${reverificationText(id)}`);
-    if (!context.options.json) showNext(context.terminal, webhook);
+    if (check && status !== 'active')
+      throw new CommandFailure(`The webhook is ${status}. ${reverificationText(id)}`);
+    if (!options.json) showNext(terminal, webhook);
   };
 }
 
@@ -242,14 +206,6 @@ export function reverificationText(id: string): string {
     'The service verifies it again in 1 minute, then after 5 minutes, 30 minutes, 2 hours and 12 hours. ' +
     `To verify it now, run posthorn webhooks verify ${id}.`
   );
-}
-
-async function printedWebhook(context: Context, work: WebhookWork): Promise<Webhook> {
-  const connection = await connect(context);
-  const webhook = await work(connection, await webhookId(connection, context.argument), context);
-  if (context.options.json) context.terminal.line(connection.texts.of(webhook));
-  else showWebhook(context.terminal, webhook);
-  return webhook;
 }
 
 /** Returns whether a time is set and in the future. */

@@ -3,16 +3,49 @@ import { connect, connectionOptions } from '../connection.js';
 import { json } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { webhookId } from '../short-id.js';
-import { activating, webhookArgument } from './webhooks.js';
+import { onWebhook, webhookArgument } from './webhooks.js';
 
-export const webhooksVerify: Command = {
-  name: 'webhooks verify',
-  summary:
-    'Verify the URL of a webhook again: the receiver must respond with 200 within 5 seconds. Fails if it does not.',
+const command = (name: string, summary: string, run: Command['run']): Command => ({
+  name: `webhooks ${name}`,
+  summary,
   argument: webhookArgument,
   options: { json, ...connectionOptions },
-  run: activating(({ posthorn }, id) => posthorn.webhooks.verify(id)),
-};
+  run,
+});
+
+export const webhooksPause = command(
+  'pause',
+  'Pause a webhook. Nothing is sent to it, and its deliveries wait until it is resumed.',
+  onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'paused' })),
+);
+
+export const webhooksResume = command(
+  'resume',
+  'Resume a paused webhook. What waits is sent, oldest first.',
+  onWebhook(async ({ posthorn }, id) => {
+    const webhook = await posthorn.webhooks.get(id);
+    if (webhook.status === 'paused') return posthorn.webhooks.change(id, { status: 'active' });
+    throw new CommandFailure(`The webhook is ${webhook.status}. Only a paused webhook can be resumed.`);
+  }),
+);
+
+export const webhooksDisable = command(
+  'disable',
+  'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
+  onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
+);
+
+export const webhooksActivate = command(
+  'activate',
+  'Activate a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
+  onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' }), 'must be active'),
+);
+
+export const webhooksVerify = command(
+  'verify',
+  'Verify the URL of a webhook again: the receiver must respond with 200 within 5 seconds. Fails if it does not.',
+  onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id), 'must be active'),
+);
 
 export const webhooksTest: Command = {
   name: 'webhooks test',
