@@ -72,6 +72,11 @@ function views(): [name: string, path: string, token?: string][] {
     ['filter', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
     ['filter-error', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
     ['filter-json', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=filter`],
+    ['body', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=body`],
+    ['template-empty', `/webhooks/${webhooks['data-lake']}?tab=settings&edit=body`],
+    ['template', `/webhooks/${webhooks.billing}?tab=settings&edit=body`],
+    ['template-error', `/webhooks/${webhooks.billing}?tab=settings&edit=body`],
+    ['webhook-lifetime', `/webhooks/${webhooks['data-lake']}?tab=settings`],
     ['webhook-pause', `/webhooks/${webhooks.billing}`],
     ['webhook-delete', `${orders}?tab=settings`],
     ['replay', `${orders}/replay`],
@@ -113,6 +118,12 @@ async function makeFilter(page: Page): Promise<void> {
   await page.getByLabel('Number for payload.amount_minor').fill('100000');
 }
 
+async function startTemplate(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Template', exact: true }).click();
+  await page.getByRole('button', { name: 'Slack', exact: true }).click();
+  await page.locator('.preview').getByText('plain_text').first().waitFor();
+}
+
 /** What to do in a view before its picture is made. */
 const steps: Record<string, (page: Page) => Promise<void>> = {
   'webhook-test': async (page) => {
@@ -140,6 +151,23 @@ const steps: Record<string, (page: Page) => Promise<void>> = {
     await makeFilter(page);
     await page.getByRole('button', { name: 'JSON' }).click();
     await settledPreview(page);
+  },
+  body: (page) => page.locator('.preview').getByText('organization_id').waitFor(),
+  'template-empty': async (page) => {
+    await page.getByRole('button', { name: 'Template', exact: true }).click();
+    await settledPreview(page);
+  },
+  template: startTemplate,
+  'template-error': async (page) => {
+    await startTemplate(page);
+    const template = page.getByLabel('Template as JSON');
+    await template.fill((await template.inputValue()).replace('{{type}}', '{{type}'));
+    await page.getByText('must contain only placeholders').waitFor();
+  },
+  'webhook-lifetime': async (page) => {
+    await page.getByText('Headers, rate limit, retries, expiry').click();
+    await page.getByLabel('Waits between attempts').fill('30s, 10m, 6h');
+    await page.getByLabel('Expires at').fill('2027-01-31T12:00');
   },
   'webhook-pause': async (page) => {
     await page.getByRole('button', { name: 'Pause…' }).click();

@@ -101,6 +101,79 @@ describeInBrowser('the editors of a webhook', async (open) => {
     expect(unexpected(faults, /status of 422/)).toEqual([]);
   });
 
+  it('start a template for Slack, show the body as it arrives, and send it', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook, receiver } = await tenant.connect(200, { description: 'orders-eu' });
+    await tenant.record(invoice('INV-1', 'EUR', 50_000));
+    await tenant.record(invoice('INV-2', 'USD', 70_000));
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    await press(page, 'Edit the body…');
+    const body = editor(page).locator('.preview pre');
+    await body.getByText('"amount_minor"').waitFor();
+    for (const [format, start] of [
+      ['CloudEvents', '"specversion": "1.0"'],
+      ['Chat text', '"invoice.paid: invoice INV-2'],
+    ] as const) {
+      await press(page, format);
+      await body.getByText(start).waitFor();
+    }
+    await press(page, 'Template');
+    await press(page, 'Slack');
+    await body.getByText('"amount_minor: 70000"').waitFor();
+    await editor(page).getByLabel('For the event').selectOption({ index: 1 });
+    await body.getByText('"amount_minor: 50000"').waitFor();
+    const template = editor(page).getByLabel('Template as JSON');
+    await template.evaluate((area: HTMLTextAreaElement) => {
+      const at = area.value.indexOf('currency: ');
+      area.setSelectionRange(at, at);
+    });
+    await editor(page).getByRole('button', { name: 'Insert payload.id:' }).click();
+    await body.getByText('"INV-1currency: EUR"').waitFor();
+    await page.keyboard.press('Control+z');
+    await body.getByText('"currency: EUR"').waitFor();
+    await expectAccessible(page, 'the template editor', '[role="dialog"]');
+    await press(page, 'Done');
+    await press(page, 'Save');
+    await page.locator('.traits').getByText('Body: Template').waitFor();
+    await tenant.record(invoice('INV-3', 'CHF', 900));
+    const { envelope: arrived } = await receiver.deliveries.nth(3);
+    expect(arrived.blocks[1].fields[1].text).toBe('currency: CHF');
+    expect(faults).toEqual([]);
+  });
+
+  it('build a template by clicking on values, and show its faults at their lines', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    await tenant.record(invoice('INV-1', 'EUR', 50_000));
+    const { page, faults } = await open(service.publicUrl);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings&edit=body`));
+    await press(page, 'Template');
+    for (const name of ['subject.id', 'payload.currency', 'payload'])
+      await editor(page)
+        .getByRole('button', { name: `Insert ${name}:` })
+        .click();
+    const template = editor(page).getByLabel('Template as JSON');
+    expect(JSON.parse(await template.inputValue())).toEqual({
+      id: '{{subject.id}}',
+      currency: '{{payload.currency}}',
+      payload: '{{payload}}',
+    });
+    await editor(page).locator('.preview pre').getByText('"payload": {').waitFor();
+    await template.fill('{\n  "id": "{{subject.id}}",\n  "a": ["x", "{{subject..id}}"]\n}');
+    await editor(page).getByText('a/1 must contain only placeholders').waitFor();
+    expect(await editor(page).locator('.json .fault').innerText()).toBe('3');
+    await expectAccessible(page, 'a template with a fault', '[role="dialog"]');
+    await press(page, 'Line 3');
+    await page.keyboard.type('  "a": "{{subject.id}}",');
+    await editor(page).getByText('This is not JSON').waitFor();
+    expect(await editor(page).locator('.json .fault').innerText()).toBe('4');
+    await press(page, 'Done');
+    await press(page, 'Save');
+    await page.locator('.form .fault').getByText('must be').waitFor();
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
+  });
+
   it('pause a webhook, show what waits, and send it when the webhook is resumed', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
@@ -144,13 +217,13 @@ describeInBrowser('the editors of a webhook', async (open) => {
     await page.getByText('10minutes is not a wait.').waitFor();
     await waits.fill('30s, 10 min 6h');
     await page.getByText('4 attempts over 6 h 10 min: at once, then after 30 s, 10 min and 6 h.').waitFor();
-    const end = page.getByLabel('Delete it at');
+    const end = page.getByLabel('Expires at');
     await end.fill('2020-01-31T12:00');
     await page.getByText('This time has passed.').waitFor();
     await expectAccessible(page, 'an expiry in the past', '.form');
     const day = new Date(Date.now() + 46.5 * 86_400_000).toISOString().slice(0, 10);
     await end.fill(`${day}T12:00`);
-    await page.getByText(/The webhook is deleted in 4\d d, at .* 12:00:00 /).waitFor();
+    await page.getByText(/The webhook is deleted in 4\d d, on .* 12:00:00 /).waitFor();
     await press(page, 'Save');
     const traits = page.locator('.traits');
     await traits.getByText('4 attempts over 6 h 10 min').waitFor();

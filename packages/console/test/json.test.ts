@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonSlice, prettyJson } from '../src/code/json.js';
+import { escapedName, jsonSlice, lineOf, prettyJson } from '../src/code/json.js';
 
 const shown = (text: string) =>
   prettyJson(text)
@@ -57,6 +57,24 @@ describe('a slice of JSON', () => {
           JSON.parse(JSON.stringify(value)),
         );
       }),
+    );
+  });
+});
+
+describe('the line of a JSON Pointer', () => {
+  it('is that of the value, among keys and values of every kind', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.string(),
+        fc.jsonValue(),
+        (others, name, value) => {
+          const text = JSON.stringify({ others, [name]: [value, { '': 'found here' }] }, null, 2);
+          const line = text.split('\n').findIndex((one) => one.includes('"found here"')) + 1;
+          expect(lineOf(text, `/${escapedName(name)}/1/`)).toBe(line);
+          expect(lineOf(text, `/${escapedName(name)}/2`)).toBeUndefined();
+        },
+      ),
     );
   });
 });

@@ -159,3 +159,24 @@ export function jsonSlice(text: string, path: readonly string[]): string | undef
     return tokens!.length;
   }
 }
+
+/** Returns the line, from 1 on, with the value at a JSON Pointer; undefined if there is none. */
+export function lineOf(text: string, pointer: string): number | undefined {
+  const tokens = jsonTokens(text)?.filter(({ kind }) => kind !== 'space') ?? [];
+  const path: (string | number)[] = [];
+  for (const { kind, text: mark, start } of tokens) {
+    const isEnd = kind === 'mark' && !/[{[]/.test(mark);
+    if (kind === 'key') path[path.length - 1] = JSON.parse(mark);
+    else if (!isEnd && pointer === path.map((name) => `/${escapedName(name)}`).join(''))
+      return text.slice(0, start).split('\n').length;
+    if (kind !== 'mark') continue;
+    if (/[}\]]/.test(mark)) path.pop();
+    else if (/[{[]/.test(mark)) path.push(mark === '[' ? 0 : '');
+    else if (mark === ',' && typeof path.at(-1) === 'number') path[path.length - 1] = Number(path.at(-1)) + 1;
+  }
+  return undefined;
+}
+
+/** Returns the name of a field as it is written in a JSON Pointer. */
+export const escapedName = (name: string | number) =>
+  String(name).replaceAll('~', '~0').replaceAll('/', '~1');

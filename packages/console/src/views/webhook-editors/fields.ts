@@ -64,19 +64,3 @@ export function fieldsOf(
   for (const event of events) addValue(event, []);
   return fields;
 }
-
-/** An event of a type as its sample shows it, if there is no real one. */
-export function sampleEvent(
-  { type, sample }: EventType,
-  organization_id: string,
-): Pick<PreviewedEvent, 'id' | 'type' | 'payload'> & Record<string, unknown> {
-  const [domain = ''] = type.split('.');
-  const { id = '' } = sample as { id?: string };
-  return {
-    ...{ id: 'EVT-01K1RB6W8Y0A2C4E6G8J0M2P4R', type, organization_id, workspace_id: null },
-    actor: { type: 'user', id: 'USR-ada' },
-    subject: { type: domain, id },
-    payload: sample as Record<string, unknown>,
-    created_at: new Date().toISOString(),
-  };
-}

@@ -1,15 +1,14 @@
 import type { PosthornError } from '@posthorn/client';
-import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { eventTypesQuery, matches } from '../../api/events';
 import { faultOf } from '../../api/problem';
+import { escapedName } from '../../code/json';
 import { Button, Segmented } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
-import { useToken } from '../../session/token';
 import { formatCount } from '../../text/format';
+import type { WebhookDraft } from '../webhook-form/webhook-fields';
 import { ConditionRow } from './condition-row';
 import { EventTree } from './event-tree';
-import { fieldsOf, sampleEvent } from './fields';
+import { fieldsOf } from './fields';
 import {
   type Condition,
   clashOf,
@@ -23,37 +22,30 @@ import {
   type Scalar,
   withValue,
 } from './filter-rules';
-import { JsonFaults, JsonField } from './json-field';
+import { faultsIn, JsonFaults, JsonField } from './json-field';
 import { usePreview } from './preview';
 import { PreviewResults } from './preview-results';
+import { useSubscription } from './subscription';
 
 /** Edits the filter of a webhook as JSON text; an empty text is no filter. Beside it, what it would have let through. */
 export function FilterEditor({
-  text,
-  types,
-  workspaceId,
+  draft,
   onChange,
   onClose,
 }: {
-  text: string;
-  types: string[];
-  workspaceId: string;
+  draft: WebhookDraft;
   onChange: (text: string) => void;
   onClose: () => void;
 }) {
+  const text = draft.filter;
   const [conditions, setConditions] = useState(() => conditionsOf(text));
-  const token = useToken();
   const listId = useId();
-  const { data: catalogue } = useQuery(eventTypesQuery);
-  const wanted = types.length > 0 ? types : ['*'];
-  const chosen = (catalogue ?? []).filter(({ type }) => matches(wanted, type));
-  const subscription = { event_types: wanted, ...(workspaceId && { workspace_id: workspaceId }) };
+  const { subscription, chosen, sample } = useSubscription(draft);
   const all = usePreview(subscription);
   const filter = text.trim() === '' ? null : (parsed(text) as Filter | undefined);
   const sent = usePreview({ ...subscription, filter: filter ?? null });
   const events = all.data?.events ?? [];
   const fields = fieldsOf(chosen, [...(sent.data?.events ?? []), ...events]);
-  const sample = chosen[0] && sampleEvent(chosen[0], token.organization_id);
 
   function change(next: Condition[]): void {
     setConditions(next);
@@ -123,12 +115,17 @@ export function FilterEditor({
               </datalist>
             </>
           ) : (
-            <JsonField label="Filter as JSON" text={text} onChange={onChange} />
+            <JsonField
+              label="Filter as JSON"
+              field="filter"
+              text={text}
+              problem={sent.problem}
+              onChange={onChange}
+            />
           )}
-          <JsonFaults
-            problem={conditions && isAtRow(sent.problem, conditions) ? undefined : sent.problem}
-            field="filter"
-          />
+          {conditions && !isAtRow(sent.problem, conditions) && (
+            <JsonFaults faults={faultsIn(sent.problem, 'filter')} />
+          )}
         </div>
         <PreviewResults
           all={all}
@@ -175,8 +172,6 @@ export function FilterEditor({
   );
 }
 
-const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
-
 /** What is wrong with a condition, or what it still needs. */
 function remarksOn(
   condition: Condition,
@@ -186,10 +181,12 @@ function remarksOn(
   const clash = clashOf(condition, all);
   const fault = clash
     ? `There is a condition on ${clash.path.join('.')} already. Give that one an alternative instead.`
-    : faultOf(problem, `filter/${condition.path.map(escaped).join('/')}`);
+    : faultOf(problem, `filter/${condition.path.map(escapedName).join('/')}`);
   return { fault, hint: isComplete(condition) ? undefined : 'Not used yet: it needs a field and a value.' };
 }
 
 function isAtRow(problem: PosthornError | undefined, all: readonly Condition[]): boolean {
-  return all.some(({ path }) => path.length > 0 && faultOf(problem, `filter/${path.map(escaped).join('/')}`));
+  return all.some(
+    ({ path }) => path.length > 0 && faultOf(problem, `filter/${path.map(escapedName).join('/')}`),
+  );
 }

@@ -1,60 +1,127 @@
 import type { PosthornError } from '@posthorn/client';
-import type { Ref } from 'react';
+import { Fragment, type RefObject, useRef } from 'react';
+import { lineOf } from '../../code/json';
+import { t } from '../../text/language';
 
-/** Returns why a text is not JSON, in the words of the browser. */
-function syntaxFaultOf(text: string): string | undefined {
+interface Fault {
+  /** Where it is, as a JSON Pointer. */
+  pointer: string;
+  line?: number | undefined;
+  detail: string;
+}
+
+/** Returns why a text is not JSON, in the words of the browser. Some browsers also say in which line. */
+function syntaxFaultOf(text: string): Fault | undefined {
   if (text.trim() === '') return undefined;
   try {
     JSON.parse(text);
     return undefined;
   } catch (error) {
-    return `This is not JSON: ${(error as Error).message.replace(/^JSON\.parse: /, '')}.`;
+    const reason = (error as Error).message.replace(/^JSON\.parse: /, '');
+    const line = /line (\d+)/.exec(reason)?.[1];
+    return {
+      pointer: '',
+      line: line ? Number(line) : undefined,
+      detail: t`This is not JSON: ${reason}.`,
+    };
   }
 }
 
-/** A field for JSON, with its syntax checked. */
+/** Returns what the service says about a field of the request, with the line of each fault in its text. */
+export function faultsIn(problem: PosthornError | undefined, field: string, text = ''): Fault[] {
+  return (problem?.errors ?? [])
+    .filter(({ pointer = '' }) => `${pointer}/`.startsWith(`/${field}/`))
+    .map(({ pointer = '', detail }) => {
+      const within = pointer.slice(field.length + 1);
+      return { pointer: within, line: within ? lineOf(text, within) : undefined, detail };
+    });
+}
+
+/** A field for JSON with numbered lines. What is wrong is marked at its line, and said below. */
 export function JsonField({
   label,
+  field,
   text,
+  problem,
   onChange,
   ref,
 }: {
   label: string;
+  /** The field of the request that the problem is about. */
+  field: string;
   text: string;
+  problem: PosthornError | undefined;
   onChange: (text: string) => void;
-  ref?: Ref<HTMLTextAreaElement>;
+  ref?: RefObject<HTMLTextAreaElement | null>;
 }) {
-  const fault = syntaxFaultOf(text);
+  const own = useRef<HTMLTextAreaElement>(null);
+  const area = ref ?? own;
+  const wrong = syntaxFaultOf(text);
+  const faults = wrong ? [wrong] : faultsIn(problem, field, text);
+  const lines = text.split('\n');
   return (
     <div className="field">
-      <textarea
-        ref={ref}
-        className="input mono json"
-        aria-label={label}
-        spellCheck={false}
-        value={text}
-        aria-invalid={fault !== undefined}
-        onChange={(event) => onChange(event.target.value)}
+      <div className="input json">
+        <pre className="soft" aria-hidden="true">
+          {lines.map((_, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines are numbered
+            <Fragment key={index}>
+              {faults.some(({ line }) => line === index + 1) ? (
+                <b className="fault">{index + 1}</b>
+              ) : (
+                index + 1
+              )}
+              {'\n'}
+            </Fragment>
+          ))}
+        </pre>
+        <textarea
+          ref={area}
+          className="mono"
+          aria-label={label}
+          spellCheck={false}
+          wrap="off"
+          rows={lines.length}
+          value={text}
+          aria-invalid={faults.length > 0}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      </div>
+      <JsonFaults
+        faults={faults}
+        onLine={(line) => {
+          const start = lines.slice(0, line - 1).join('\n').length + Math.min(1, line - 1);
+          area.current?.focus();
+          area.current?.setSelectionRange(start, start + lines[line - 1]!.length);
+        }}
       />
-      {fault && (
-        <span className="fault" role="alert">
-          {fault}
-        </span>
-      )}
     </div>
   );
 }
 
-/** What the service says about a part of the request, each with its place. */
-export function JsonFaults({ problem, field }: { problem: PosthornError | undefined; field: string }) {
-  const faults = (problem?.errors ?? []).filter(({ pointer = '' }) => `${pointer}/`.startsWith(`/${field}/`));
+/** What is wrong with JSON, each with its place. */
+export function JsonFaults({
+  faults,
+  onLine,
+}: {
+  faults: readonly Fault[];
+  /** Goes to a line. */
+  onLine?: (line: number) => void;
+}) {
   if (faults.length === 0) return null;
   return (
     <div role="alert">
       <ul className="faults">
-        {faults.map(({ pointer = '', detail }) => (
+        {faults.map(({ pointer, line, detail }) => (
           <li key={`${pointer} ${detail}`} className="fault">
-            {pointer !== `/${field}` && <code>{pointer.slice(field.length + 2)}</code>} {detail}
+            {line && onLine && (
+              <>
+                <button type="button" className="link" onClick={() => onLine(line)}>
+                  {t`Line ${line}`}
+                </button>{' '}
+              </>
+            )}
+            {pointer && <code>{pointer.slice(1)}</code>} {detail}
           </li>
         ))}
       </ul>

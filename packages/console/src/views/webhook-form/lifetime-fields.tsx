@@ -47,7 +47,7 @@ export function LifetimeFields({
       <div className="field">
         <div className="expiry">
           <TimeField
-            label={t`Delete it at`}
+            label={t`Expires at`}
             value={draft.expires_at}
             onChange={(expires_at) => onChange({ expires_at })}
           />
@@ -74,8 +74,8 @@ function ExpiryText({ at, fault }: { at: string; fault: string | undefined }) {
   return (
     <span className="hint">
       {at
-        ? t`The webhook is deleted ${formatRelative(atMs, now)}, at ${formatSecond(atMs, zone)}. What is waiting then is not sent.`
-        : t`Never. With a time, the webhook deletes itself, for example after a trial.`}
+        ? t`The webhook is deleted ${formatRelative(atMs, now)}, on ${formatSecond(atMs, zone)}. What is waiting then is not sent.`
+        : t`Never. At this time, the webhook deletes itself, for example after a trial.`}
     </span>
   );
 }

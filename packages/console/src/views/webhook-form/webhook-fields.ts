@@ -1,5 +1,6 @@
 import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
 import { parsed } from '../webhook-editors/filter-rules';
+import type { Format } from '../webhook-editors/formats';
 import { waitsIn } from './waits';
 
 export interface HeaderPair {
@@ -18,6 +19,9 @@ export interface WebhookDraft {
   event_types: string[];
   /** JSON as it was typed. Empty if there is none. */
   filter: string;
+  format: Format;
+  /** JSON as it was typed. It is kept while another format is chosen. */
+  template: string;
   workspace_id: string;
   headers: HeaderPair[];
   rate_limit: string;
@@ -46,6 +50,8 @@ export const emptyDraft: WebhookDraft = {
   description: '',
   event_types: [],
   filter: '',
+  format: 'envelope',
+  template: '',
   workspace_id: '',
   headers: [],
   rate_limit: '',
@@ -60,6 +66,8 @@ export function draftOf(webhook: Webhook): WebhookDraft {
     description: webhook.description ?? '',
     event_types: webhook.event_types,
     filter: jsonText(webhook.filter),
+    format: webhook.format,
+    template: jsonText(webhook.template),
     workspace_id: webhook.workspace_id ?? '',
     headers: Object.keys(webhook.headers ?? {}).map((name) => ({ ...newPair(), name, isStored: true })),
     rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
@@ -76,6 +84,8 @@ type WebhookFields = Required<
     | 'url'
     | 'event_types'
     | 'filter'
+    | 'format'
+    | 'template'
     | 'description'
     | 'headers'
     | 'rate_limit'
@@ -100,6 +110,8 @@ export function fieldsOf(draft: WebhookDraft): WebhookFields {
     url: draft.url.trim(),
     event_types: draft.event_types,
     filter: jsonOf(draft.filter) as WebhookFields['filter'],
+    format: draft.format,
+    template: (draft.format === 'template' ? jsonOf(draft.template) : null) as WebhookFields['template'],
     description: draft.description.trim() || null,
     headers: pairs.length > 0 ? Object.fromEntries(pairs) : null,
     rate_limit: draft.rate_limit.trim() === '' ? null : Number(draft.rate_limit),

@@ -5,6 +5,7 @@ import { Button } from '../../parts/button';
 import { Icon } from '../../parts/icon';
 import { useToken } from '../../session/token';
 import { t } from '../../text/language';
+import { BodyRow } from '../webhook-editors/body-row';
 import { FilterRow } from '../webhook-editors/filter-row';
 import { Field } from './field';
 import { LifetimeFields } from './lifetime-fields';
@@ -23,7 +24,7 @@ interface FormProps {
 }
 
 const fieldFault =
-  /^\/(url|description|event_types|filter|workspace_id|headers|rate_limit|retry_schedule|expires_at)(\/|$)/;
+  /^\/(url|description|event_types|filter|format|template|workspace_id|headers|rate_limit|retry_schedule|expires_at)(\/|$)/;
 
 /** Returns whether the form shows all faults of a problem next to its fields. */
 export function isShownInForm(problem: PosthornError | undefined): boolean {
@@ -109,6 +110,12 @@ export function WebhookForm({
           {...(onShowSample && { onShowSample })}
         />
         <FilterRow draft={draft} fault={faults.of('filter')} onChange={(filter) => change({ filter })} />
+        <BodyRow
+          draft={draft}
+          isNew={isNumbered}
+          fault={faults.of('format') ?? faults.of('template')}
+          onChange={change}
+        />
       </Step>
       {/* Otherwise the browser refuses to submit the form and cannot show why. */}
       <details open={isOpen} onInvalidCapture={(event) => reveal(event.currentTarget)}>

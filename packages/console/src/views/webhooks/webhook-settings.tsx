@@ -15,6 +15,7 @@ import { ExactTime } from '../../text/time';
 import { SecretBox } from '../receiver/receiver-code';
 import { RotateButton } from '../receiver/rotate-button';
 import { useUnresolvedRotation } from '../receiver/secrets';
+import { BodyWords } from '../webhook-editors/body-row';
 import { FilterWords } from '../webhook-editors/filter-row';
 import { Unsaved } from '../webhook-form/unsaved';
 import { scheduleText, useWaitsMs } from '../webhook-form/waits';
@@ -163,6 +164,10 @@ function Facts({ webhook }: { webhook: Webhook }) {
       <dd className="mono">{webhook.event_types.join(', ')}</dd>
       <dt>Filter</dt>
       <dd>{webhook.filter ? <FilterWords text={JSON.stringify(webhook.filter)} /> : 'none'}</dd>
+      <dt>{t`Body`}</dt>
+      <dd>
+        <BodyWords format={webhook.format} template={JSON.stringify(webhook.template)} />
+      </dd>
       <dt>Workspace</dt>
       <dd>{webhook.workspace_id ?? 'whole organization'}</dd>
       <dt>Headers</dt>
