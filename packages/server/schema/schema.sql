@@ -198,10 +198,8 @@ create table posthorn.relocations (
   cell_id uuid,
   move uuid not null default gen_random_uuid(),
   since timestamp with time zone not null default clock_timestamp(),
-  arrived_from uuid,
-  arrived_by uuid,
   constraint relocations_pkey PRIMARY KEY (organization_id),
-  constraint relocations_state_check CHECK ((state = ANY (ARRAY['here'::text, 'stopping'::text, 'stopped'::text, 'moved'::text, 'forgotten'::text, 'expected'::text, 'arriving'::text])))
+  constraint relocations_state_check CHECK ((state = ANY (ARRAY['here'::text, 'stopping'::text, 'stopped'::text, 'moved'::text, 'forgotten'::text, 'arriving'::text])))
 );
 
 create table posthorn.replays (

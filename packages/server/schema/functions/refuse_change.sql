@@ -1,7 +1,13 @@
+-- Refuses all changes of the audit log. Only the entries of an organization that is forgotten here can be deleted: see
+-- posthorn.relocations.
 create or replace function posthorn.refuse_change() returns trigger
 language plpgsql
 as $$
 begin
+  if tg_op = 'DELETE' and exists (select from posthorn.relocations r
+                                   where r.organization_id = old.organization_id and r.state = 'forgotten') then
+    return old;
+  end if;
   raise exception 'posthorn: the audit log is append-only' using errcode = 'insufficient_privilege';
 end
 $$;

@@ -4,15 +4,7 @@ import { Problem, unavailable } from '../values/problem.js';
  * The states of an organization that is moving to another cell, has moved to one, or has come from one. The schema and
  * docs/scale.md describe these states.
  */
-export const relocationStates = [
-  'here',
-  'stopping',
-  'stopped',
-  'moved',
-  'forgotten',
-  'expected',
-  'arriving',
-] as const;
+export const relocationStates = ['here', 'stopping', 'stopped', 'moved', 'forgotten', 'arriving'] as const;
 
 export interface Relocation {
   state: (typeof relocationStates)[number];
@@ -23,7 +15,7 @@ export interface Relocation {
 /** Returns the problem for a request about an organization in this state, or undefined if this cell can handle it. */
 export function relocationProblem({ state, cell }: Relocation, isWrite: boolean): Problem | undefined {
   if (state === 'moved' || state === 'forgotten') return organizationElsewhere(cell);
-  if (state === 'expected' || state === 'arriving') return organizationMoving();
+  if (state === 'arriving') return organizationMoving();
   return isWrite && state !== 'here' ? organizationMoving() : undefined;
 }
 

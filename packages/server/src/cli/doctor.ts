@@ -235,30 +235,19 @@ function cellOf(stored: Cell | undefined, given: string): Finding {
 }
 
 /** Reports an organization that is stopped, is arriving, or has left a copy here, and the command that ends this. */
-function relocationOf({ organization_id, state, cell, since }: OpenRelocation): Finding {
+function relocationOf({ organization_id: id, state, cell, since }: OpenRelocation): Finding {
   const [check, at] = ['organization', since.toISOString()];
-  const again = (place: string, to: string) =>
-    `${place}posthorn organization move ${organization_id} --to ${to}. To undo the move, add --abort.`;
-  switch (state) {
-    case 'moved':
-      return {
-        ...fine(check, `${organization_id} moved to the cell ${cell}, and its old copy is kept since ${at}`),
-        remedy: `To delete the copy: posthorn organization forget ${organization_id} --yes --to <database URL of ${cell}>`,
-      };
-    case 'expected':
-    case 'arriving':
-      return warning(
-        check,
-        `${organization_id} is arriving from the cell ${cell} since ${at}`,
-        again(`In the cell ${cell}: `, '<URL of this database>'),
-      );
-    default:
-      return warning(
-        check,
-        `${organization_id} is stopped since ${at}, to move to the cell ${cell}`,
-        again('', `<database URL of ${cell}>`),
-      );
-  }
+  if (state === 'moved')
+    return {
+      ...fine(check, `${id} moved to the cell ${cell}, and its old copy is kept since ${at}`),
+      remedy: `To delete the copy: posthorn organization forget ${id} --yes --to <database URL of ${cell}>`,
+    };
+  const [detail, place, to] =
+    state === 'arriving'
+      ? [`is arriving from the cell ${cell} since ${at}`, `In the cell ${cell}: `, 'URL of this database']
+      : [`is stopped since ${at}, to move to the cell ${cell}`, '', `database URL of ${cell}`];
+  const remedy = `${place}posthorn organization move ${id} --to <${to}>. To undo the move, add --abort.`;
+  return warning(check, `${id} ${detail}`, remedy);
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {

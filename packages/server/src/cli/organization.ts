@@ -1,11 +1,10 @@
 import { CommandFailure, json, requireConfirmation, UsageError } from 'posthorn';
 import { nameMax, renameOrganization } from '../access/organization-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
-import type { Reencrypt } from '../moving/copy.js';
 import { forgetOrganization } from '../moving/forget.js';
-import { Move, type Moved } from '../moving/move.js';
+import { grouped, Move, seconds } from '../moving/move.js';
 import type { Step } from '../moving/plan.js';
-import { grouped, MoveRefused, seconds } from '../moving/state-store.js';
+import { type Cells, MoveRefused } from '../moving/state-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
 import { Database } from '../postgres/database.js';
 import { isMigrated } from '../postgres/migrate.js';
@@ -15,8 +14,7 @@ import { databaseUrlForm } from '../settings/setting-values.js';
 import { dayMs, parseDurationMs } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
-import { SecretBox } from '../values/secret-box.js';
-import { reencryptHeaders } from '../webhooks/webhook-headers.js';
+import type { SecretBox } from '../values/secret-box.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
 import { unreachableFailure, withDatabase, writtenHere } from './with-database.js';
 
@@ -48,22 +46,7 @@ export const organizationMove: OperatorCommand = {
     yes: { description: 'Do not ask for confirmation.' },
     json,
   },
-  run: (context) =>
-    withBoth(context, async (from, to) => {
-      const { argument: organizationId, options, terminal } = context;
-      const move = await moveOf(context, from, to);
-      if (options.abort) {
-        await move.abort();
-        terminal.line(
-          options.json
-            ? JSON.stringify({ organization_id: organizationId, aborted: true })
-            : `The move of ${organizationId} was aborted. The organization stays in its cell.`,
-        );
-        return;
-      }
-      const moved = await move.run();
-      terminal.line(options.json ? jsonOf(organizationId, moved) : sentenceOf(organizationId, moved));
-    }),
+  run: (context) => withBoth(context, (cells) => moveOrAbort(context, cells)),
 };
 
 export const organizationForget: OperatorCommand = {
@@ -82,11 +65,10 @@ export const organizationForget: OperatorCommand = {
     json,
   },
   run: (context) =>
-    withBoth(context, async (from, to) => {
-      const { argument: organizationId, options, config, terminal } = context;
+    withBoth(context, async (cells) => {
+      const { argument: organizationId, options, terminal } = context;
       await requireConfirmation(context, `Delete the old copy of ${organizationId}?`);
-      const ageMsMin = options.now ? 0 : keptMsMin;
-      await forgetOrganization({ organizationId, from, to, ageMsMin, retentionMs: config.eventRetentionMs });
+      await forgetOrganization(cells, options.now ? 0 : keptMsMin);
       terminal.line(
         options.json
           ? JSON.stringify({ organization_id: organizationId, forgotten: true })
@@ -131,29 +113,24 @@ function requireOrganization(id: string): void {
 /** Runs `work` on the databases of both cells. */
 async function withBoth(
   { argument: organizationId, options, config }: OperatorContext,
-  work: (from: Database, to: Database) => Promise<void>,
+  work: (cells: Cells) => Promise<void>,
 ): Promise<void> {
   requireOrganization(organizationId);
-  await withDatabase(config, (from) => withTarget(options.to ?? '', (to) => work(from, to))).catch(
-    (error) => {
+  if (!isDatabaseUrl(options.to ?? '')) throw new UsageError(`--to: expected ${databaseUrlForm}.`);
+  await withDatabase(config, async (from) => {
+    const to = new Database({ connectionString: options.to ?? '' }, 2);
+    try {
+      if (!(await isMigrated(to).catch(refuseTarget)))
+        throw new CommandFailure(
+          'The --to database has not been migrated to this version of Posthorn. Run posthorn migrate there.',
+        );
+      await work({ organizationId, from, to, retentionMs: config.eventRetentionMs });
+    } catch (error) {
       throw error instanceof MoveRefused ? new CommandFailure(error.message) : error;
-    },
-  );
-}
-
-async function withTarget(url: string, work: (database: Database) => Promise<void>): Promise<void> {
-  if (!isDatabaseUrl(url)) throw new UsageError(`--to: expected ${databaseUrlForm}.`);
-  const database = new Database({ connectionString: url }, 2);
-  try {
-    if (!(await isMigrated(database).catch(refuseTarget))) {
-      throw new CommandFailure(
-        'The --to database has not been migrated to this version of Posthorn. Run posthorn migrate there.',
-      );
+    } finally {
+      await to.close();
     }
-    await work(database);
-  } finally {
-    await database.close();
-  }
+  });
 }
 
 function refuseTarget(error: unknown): never {
@@ -161,47 +138,58 @@ function refuseTarget(error: unknown): never {
   throw unreachableFailure(error, '--to database', '--to', advice) ?? error;
 }
 
-async function moveOf(context: OperatorContext, from: Database, to: Database): Promise<Move> {
-  const { argument: organizationId, config, env, options, terminal } = context;
-  const interrupted = new AbortController();
-  const interrupt = () =>
-    interrupted.abort(new CommandFailure('Interrupted. Run the command again to continue.'));
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
-  let [copied, beganMs] = [0, 0];
-  const show = (text: string) => {
-    if (!options.json) terminal.line(text);
+async function moveOrAbort(context: OperatorContext, cells: Cells): Promise<void> {
+  const { config, env, options, terminal } = context;
+  const { organizationId } = cells;
+  const startedMs: Partial<Record<Step | 'done' | 'stopped', number>> = {};
+  const elapsedMs = (start: keyof typeof startedMs, end: keyof typeof startedMs) =>
+    startedMs[start] && startedMs[end] ? Math.round(startedMs[end] - startedMs[start]) : null;
+  let rows = 0;
+  const print = (sentence: string, result?: object) => {
+    if (!options.json) terminal.line(sentence);
+    else if (result) terminal.line(JSON.stringify({ organization_id: organizationId, ...result }));
   };
-  return new Move({
-    ...{ organizationId, from, to, origin: operatorOrigin(), signal: interrupted.signal },
-    reencrypt: await reencryption(config, env),
-    stopMsMax: maxStopOf(options['max-stop'] ?? '60s'),
-    onEstimate: async (rows, stopMs) => {
-      show(
-        `${organizationId} has ${grouped(rows)} rows. Writes will be rejected for about ${seconds(stopMs)} seconds.`,
+  const stopMsMax = parseDurationMs(options['max-stop'] ?? '60s');
+  if (stopMsMax === undefined)
+    throw new UsageError(
+      `--max-stop: '${options['max-stop']}' is not valid. Expected a duration such as 60s or 5m.`,
+    );
+  const move = new Move({
+    ...{ ...cells, stopMsMax, origin: operatorOrigin(), secrets: await secretsOf(config, env) },
+    onEstimate: async (counted, stopMs) => {
+      print(
+        `${organizationId} has ${grouped(counted)} rows. Writes will be rejected for about ${seconds(stopMs)} seconds.`,
       );
       if (context.input.isTTY && terminal.isInteractive)
         await requireConfirmation(context, `Move ${organizationId} now?`);
+      startedMs.stopped = performance.now();
     },
     onStep: (step) => {
-      [copied, beganMs] = [0, performance.now()];
-      if (steps[step] !== undefined) show(steps[step]);
+      startedMs[step] = performance.now();
+      print(steps[step]);
     },
-    onRows: (rows) => {
-      copied += rows;
-      const rate = Math.round((copied * 1_000) / Math.max(1, performance.now() - beganMs));
-      terminal.status(terminal.paint('dim', `copied ${grouped(copied)} rows, ${grouped(rate)} rows/s`));
+    onRows: (copied) => {
+      rows += copied;
+      const rate = Math.round((rows * 1_000) / (performance.now() - startedMs.copy!));
+      terminal.status(terminal.paint('dim', `copied ${grouped(rows)} rows, ${grouped(rate)} rows/s`));
     },
+  });
+  if (options.abort) {
+    await move.abort();
+    return print(`The move of ${organizationId} was aborted. The organization stays in its cell.`, {
+      aborted: true,
+    });
+  }
+  const { from, to } = await move.run();
+  const [copy_ms, stopped_ms] = [elapsedMs('copy', 'leave'), elapsedMs('stopped', 'done')];
+  const copied = copy_ms === null ? '' : ` ${grouped(rows)} rows were copied in ${seconds(copy_ms)} seconds.`;
+  const stopped = stopped_ms === null ? '' : ` Writes were rejected for ${seconds(stopped_ms)} seconds.`;
+  print(`${organizationId} has moved from cell ${from} to cell ${to}.${copied}${stopped}`, {
+    ...{ from, to, rows, copy_ms, stopped_ms },
   });
 }
 
-function maxStopOf(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms === undefined)
-    throw new UsageError(`--max-stop: '${text}' is not valid. Expected a duration such as 60s or 5m.`);
-  return ms;
-}
-
-const steps: Partial<Record<Step, string>> = {
+const steps: Record<Step | 'done', string> = {
   stop: 'Counting rows…',
   drain: 'Stopping…',
   copy: 'Copying…',
@@ -209,10 +197,11 @@ const steps: Partial<Record<Step, string>> = {
   activate: 'Activating…',
   discard: 'Deleting the copy in the new cell…',
   resume: 'Resuming in the old cell…',
+  done: 'Finishing…',
 };
 
-/** Returns the function that encrypts secrets for the other cell. */
-async function reencryption(config: Config, env: OperatorContext['env']): Promise<Reencrypt | undefined> {
+/** Returns the box that encrypts for the other cell, if that has its own key. */
+async function secretsOf(config: Config, env: OperatorContext['env']): Promise<SecretBox | undefined> {
   const text = env[targetKeys];
   if (!text) return undefined;
   const keys = parseSecretKeys(text);
@@ -220,34 +209,5 @@ async function reencryption(config: Config, env: OperatorContext['env']): Promis
     throw new ConfigError(
       `${targetKeys}: the value (not shown) is not valid. Expected 32 bytes in base64, or several such keys separated by commas.`,
     );
-  const own = await openSecretBox(config);
-  const other = new SecretBox(keys);
-  return ({ id, secret, previous_secret, headers }) => {
-    const again = (sealed: Buffer) => other.seal(own.open(sealed, id), id);
-    return {
-      secret: again(secret),
-      previous_secret: previous_secret && again(previous_secret),
-      headers: headers && reencryptHeaders(headers, id, own, other),
-    };
-  };
-}
-
-function jsonOf(organizationId: string, { from, to, copied, stoppedMs }: Moved): string {
-  return JSON.stringify({
-    organization_id: organizationId,
-    ...{ from, to, rows: copied.rows, copy_ms: Math.round(copied.ms) },
-    stopped_ms: stoppedMs === undefined ? null : Math.round(stoppedMs),
-  });
-}
-
-function sentenceOf(organizationId: string, { from, to, copied, stoppedMs }: Moved): string {
-  const sentences = [`${organizationId} has moved from cell ${from} to cell ${to}.`];
-  if (copied.rows > 0) {
-    const perSecond = grouped(Math.round((copied.rows * 1_000) / copied.ms));
-    sentences.push(
-      `${grouped(copied.rows)} rows were copied in ${seconds(copied.ms)} seconds (${perSecond} rows/s).`,
-    );
-  }
-  if (stoppedMs !== undefined) sentences.push(`Writes were rejected for ${seconds(stoppedMs)} seconds.`);
-  return sentences.join(' ');
+  return openSecretBox(config, keys);
 }

@@ -2,9 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { releaseLeases } from '../cells/node-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { avoidScans } from '../postgres/transaction.js';
+import { countEvents, hasCountedUntil } from '../stats/event-count-store.js';
 import { MoveRefused } from './state-store.js';
 
 const pollMs = 25;
+/** How long a move waits for transactions and attempts in flight. */
+const drainMsMax = 30_000;
 const releaseMax = 10_000;
 
 /**
@@ -27,31 +30,46 @@ async function openTransactions(database: Queryable): Promise<readonly string[]>
 }
 
 /** Waits until all transactions that are open now have ended. */
-export async function transactionsEnd(database: Database, cell: string, msMax: number): Promise<void> {
-  const deadlineMs = performance.now() + msMax;
+export async function transactionsEnd(database: Database, cell: string): Promise<void> {
   let open = await openTransactions(database);
-  while (open.length > 0) {
-    if (performance.now() > deadlineMs) {
-      throw new MoveRefused(
-        `Transactions in the cell ${cell} are still open (${open.length}). Look for them in pg_stat_activity, or try again later.`,
-      );
-    }
-    await delay(pollMs);
+  const haveEnded = async () => {
     const still = new Set(await openTransactions(database));
     open = open.filter((one) => still.has(one));
-  }
+    return open.length === 0;
+  };
+  await until(
+    haveEnded,
+    `Transactions in the cell ${cell} are still open. Look for them in pg_stat_activity, or try again later.`,
+  );
 }
 
 /** Waits until no node has a delivery of the organization in memory, and so no attempt is in flight. */
-export async function deliveriesReturn(
-  database: Database,
-  organizationId: string,
-  msMax: number,
-): Promise<void> {
-  const deadlineMs = performance.now() + msMax;
-  while (await hasLeases(database, organizationId)) {
-    if (performance.now() > deadlineMs)
-      throw new MoveRefused(`Deliveries of ${organizationId} are still in flight. Run the command again.`);
+export async function deliveriesReturn(database: Database, organizationId: string): Promise<void> {
+  await until(
+    async () => !(await hasLeases(database, organizationId)),
+    `Deliveries of ${organizationId} are still in flight. Run the command again.`,
+  );
+}
+
+/**
+ * Waits until a cell has counted everything up to a time for the statistics: events before it are not counted again, and
+ * events that are recorded in the cell from then on are later.
+ */
+export async function eventsCounted(database: Database, cell: string, ms: number): Promise<void> {
+  const areCounted = async () => {
+    await countEvents(database);
+    return hasCountedUntil(database, ms);
+  };
+  await until(
+    areCounted,
+    `Recordings in the cell ${cell} are still open, or its clock is late. Try again later.`,
+  );
+}
+
+async function until(isOver: () => Promise<boolean>, refusal: string): Promise<void> {
+  const deadlineMs = performance.now() + drainMsMax;
+  while (!(await isOver())) {
+    if (performance.now() > deadlineMs) throw new MoveRefused(refusal);
     await delay(pollMs);
   }
 }

@@ -44,15 +44,15 @@ async function secretKey(dataDir: string): Promise<Buffer> {
   );
 }
 
-/** Returns the box that encrypts webhook secrets, with the keys of the settings or the generated one. */
-export async function openSecretBox({
-  secretKeys,
-  dataDir,
-}: {
-  secretKeys: readonly Buffer[] | undefined;
-  dataDir: string;
-}): Promise<SecretBox> {
-  return new SecretBox(secretKeys ?? [await secretKey(dataDir)]);
+/**
+ * Returns the box that encrypts webhook secrets, with the keys of the settings or the generated one. With `first`, it
+ * encrypts with the first of these keys, and can also decrypt with the others.
+ */
+export async function openSecretBox(
+  { secretKeys, dataDir }: { secretKeys: readonly Buffer[] | undefined; dataDir: string },
+  first: readonly Buffer[] = [],
+): Promise<SecretBox> {
+  return new SecretBox([...first, ...(secretKeys ?? [await secretKey(dataDir)])]);
 }
 
 /** Parses keys in base64, separated by commas. Returns undefined if one of them does not have 32 bytes. */

@@ -44,7 +44,7 @@ async function countNext(client: Queryable): Promise<boolean> {
   await ensurePartitions(client, 'event_counts', next.days.map(Date.parse));
   // Only the index `events_by_time` finds the latest events of all organizations without reading older ones.
   await avoidScans(client, ['seqscan', 'indexscan', 'indexonlyscan']);
-  await addCounts(client, '', [next.since, next.until]);
+  await addCounts(client, next.since, next.until);
   await client.query({
     text: 'update posthorn.event_count_progress set counted_until = $1',
     values: [next.until],
@@ -52,8 +52,7 @@ async function countNext(client: Queryable): Promise<boolean> {
   return next.full;
 }
 
-/** Adds the events from `since` until `until`. With a condition on the rows `r`, adds only these. */
-async function addCounts(client: Queryable, condition: string, values: unknown[]): Promise<void> {
+async function addCounts(client: Queryable, since: string, until: string): Promise<void> {
   await client.query({
     text: `
   insert into posthorn.event_counts as c (organization_id, scope, step, at, type, events)
@@ -61,51 +60,23 @@ async function addCounts(client: Queryable, condition: string, values: unknown[]
     from (select r.organization_id, r.workspace_id, r.type, date_trunc('minute', r.created_at, 'UTC') as minute,
                  count(*) as events
             from posthorn.events r
-           where r.created_at >= $1 and r.created_at < $2 ${condition}
+           where r.created_at >= $1 and r.created_at < $2
            group by 1, 2, 3, 4) e
    cross join lateral (select '' union all select e.workspace_id where e.workspace_id is not null) as s (scope)
    cross join lateral (values (1, e.minute), (60, date_trunc('hour', e.minute, 'UTC')),
                               (1440, date_trunc('day', e.minute, 'UTC'))) as t (step, at)
    group by 1, 2, 3, 4, 5
   on conflict (organization_id, scope, step, at, type) do update set events = c.events + excluded.events`,
-    values,
+    values: [since, until],
   });
 }
 
-/** Returns the time up to which all events are counted. */
-export async function readCountedUntil(client: Queryable): Promise<string> {
-  const { rows } = await client.query<{ until: string }>({
-    text: 'select counted_until::text as until from posthorn.event_count_progress',
+/** Returns whether all events up to a time are counted. What this cell records from then on has a later time. */
+export async function hasCountedUntil(database: Queryable, ms: number): Promise<boolean> {
+  const { rows } = await database.query<{ until: Date }>({
+    text: 'select counted_until as until from posthorn.event_count_progress',
   });
-  return rows[0]!.until;
-}
-
-/**
- * Counts the events of an organization again that has come from another cell, whose counts reach until `countedThere`:
- * from the start of the day from which the counts of the two cells can differ, up to the time until which this cell has
- * counted. Until the transaction ends, this cell counts nothing else.
- */
-export async function recountEvents(
-  client: Queryable,
-  organizationId: string,
-  countedThere: string,
-): Promise<void> {
-  const { rows } = await client.query<{ since: string; until: string; days: string[] }>({
-    text: `
-  select r.since::text, r.until::text,
-         array(select d::date::text from generate_series(r.since at time zone 'UTC', r.until at time zone 'UTC', '1 day') d) as days
-    from (select date_trunc('day', least(counted_until, $1::timestamptz), 'UTC') as since, counted_until as until
-            from posthorn.event_count_progress
-             for update) r`,
-    values: [countedThere],
-  });
-  const { since, until, days } = rows[0]!;
-  await client.query({
-    text: 'delete from posthorn.event_counts where organization_id = $1 and at >= $2',
-    values: [organizationId, since],
-  });
-  await ensurePartitions(client, 'event_counts', days.map(Date.parse));
-  await addCounts(client, 'and r.organization_id = $3', [since, until, organizationId]);
+  return rows[0]!.until.getTime() > ms;
 }
 
 /** Reads the number of events in each minute, hour or day (UTC). Periods without events are left out. */

@@ -60,18 +60,6 @@ export async function settleVerification(
   return { webhook: changed, batch };
 }
 
-/**
- * Makes the verification of every unverified webhook of an organization due, now that the organization is no longer
- * stopped. While it was stopped, outcomes of verifications were refused, and no row shows whether one was in flight.
- */
-export async function verifyAgain(client: Queryable, organizationId: string): Promise<void> {
-  await client.query({
-    text: `
-  update posthorn.webhooks set verify_at = clock_timestamp() where organization_id = $1 and status = 'unverified'`,
-    values: [organizationId],
-  });
-}
-
 function firstRetry(now: Date, verified: WebhookStatus): WebhookChange {
   return {
     verifications: 0,

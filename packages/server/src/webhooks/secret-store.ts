@@ -4,7 +4,7 @@ import type { SecretBox } from '../values/secret-box.js';
 import { reencryptHeaders } from './webhook-headers.js';
 
 /** A webhook's encrypted secrets, as they are stored. */
-export interface SealedSecrets {
+interface SealedSecrets {
   organization_id: string;
   id: string;
   secret: Buffer;
@@ -12,25 +12,10 @@ export interface SealedSecrets {
   headers: Buffer | null;
 }
 
-export type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
+type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 
 /** A previous secret signs requests, and so matters, only during its grace period. */
 const isInGrace = 'coalesce(previous_secret_until > now(), false)';
-
-/** Reads the secrets of all webhooks of an organization. A previous secret is null after its grace period. */
-export async function readSecretsOf(
-  database: Queryable,
-  organizationId: string,
-): Promise<readonly SealedSecrets[]> {
-  const { rows } = await database.query<SealedSecrets>({
-    text: `
-  select organization_id, id, secret, case when ${isInGrace} then previous_secret end as previous_secret, headers
-    from posthorn.webhooks
-   where organization_id = $1`,
-    values: [organizationId],
-  });
-  return rows;
-}
 
 /** Reads webhooks with a secret or headers that do not start with `prefix`, sorted by ID, starting after `after`. */
 async function readSecretsWithout(
@@ -55,27 +40,29 @@ async function readSecretsWithout(
 }
 
 /**
- * Counts the webhooks with a secret or headers that start with none of these prefixes, which must have the same length.
+ * Counts the webhooks, of one organization or of all, with a secret or headers that start with none of these prefixes,
+ * which must have the same length.
  */
-export async function countSecretsWithout(database: Queryable, prefixes: readonly Buffer[]): Promise<number> {
+export async function countSecretsWithout(
+  database: Queryable,
+  prefixes: readonly Buffer[],
+  organizationId?: string,
+): Promise<number> {
   const { rows } = await database.query<{ count: number }>({
     text: `
   select count(*) as count
     from posthorn.webhooks
-   where substring(secret from 1 for $2) <> all ($1::bytea[])
-      or substring(previous_secret from 1 for $2) <> all ($1::bytea[]) and ${isInGrace}
-      or substring(headers from 1 for $2) <> all ($1::bytea[])`,
-    values: [prefixes, prefixes[0]?.length ?? 0],
+   where ($3::text is null or organization_id = $3)
+     and (substring(secret from 1 for $2) <> all ($1::bytea[])
+          or substring(previous_secret from 1 for $2) <> all ($1::bytea[]) and ${isInGrace}
+          or substring(headers from 1 for $2) <> all ($1::bytea[]))`,
+    values: [prefixes, prefixes[0]?.length ?? 0, organizationId],
   });
   return rows[0]!.count;
 }
 
 /** Replaces the secrets unless they changed after they were read. Returns whether it replaced them. */
-export async function replaceSecrets(
-  database: Queryable,
-  before: SealedSecrets,
-  after: Sealed,
-): Promise<boolean> {
+async function replaceSecrets(database: Queryable, before: SealedSecrets, after: Sealed): Promise<boolean> {
   const { rowCount } = await database.query({
     text: `
   update posthorn.webhooks
@@ -89,16 +76,6 @@ export async function replaceSecrets(
     ],
   });
   return rowCount === 1;
-}
-
-/** Deletes the previous secrets of an organization whose grace period is over: nobody needs to decrypt them anymore. */
-export async function endGraces(database: Queryable, organizationId: string): Promise<void> {
-  await database.query({
-    text: `
-  update posthorn.webhooks set previous_secret = null
-   where organization_id = $1 and previous_secret is not null and not ${isInGrace}`,
-    values: [organizationId],
-  });
 }
 
 const pageSize = 100;
@@ -118,7 +95,7 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
 }
 
 async function reencryptAll(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
-  const { rotated, unreadable } = await reencryptPages(database, secrets);
+  const { rotated, unreadable } = await reencryptSecrets(database, secrets);
   // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
   if (secrets.prefixes.length > 1 && unreadable === 0)
     logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
@@ -129,7 +106,8 @@ async function reencryptAll(database: Database, secrets: SecretBox, logger: Logg
     );
 }
 
-async function reencryptPages(database: Database, secrets: SecretBox) {
+/** Encrypts what the keys can decrypt with the first one. Returns how many webhooks it changed, and how many it cannot. */
+export async function reencryptSecrets(database: Queryable, secrets: SecretBox) {
   let after = { organization_id: '', id: '' };
   let [rotated, unreadable] = [0, 0];
   for (;;) {

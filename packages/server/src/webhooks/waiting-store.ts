@@ -61,16 +61,3 @@ export async function releaseHeld(database: Queryable, atMost: number): Promise<
   });
   return rows[0]!.released;
 }
-
-/** Lets nodes claim the held deliveries of an organization that this cell serves from now on, or serves again. */
-export async function releaseAll(client: Queryable, organizationId: string): Promise<void> {
-  await client.query({
-    text: `
-  select posthorn.align_waiting(organization_id, id, 2147483647)
-    from posthorn.webhooks
-   where organization_id = $1 and status = 'active'
-   order by id`,
-    values: [organizationId],
-  });
-  await client.query({ text: 'select posthorn.announce_waiting()' });
-}

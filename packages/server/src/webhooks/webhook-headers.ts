@@ -137,14 +137,9 @@ export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: S
 }
 
 /** Encrypts headers again, with the first key of `into`. */
-export function reencryptHeaders(
-  sealed: Buffer,
-  webhookId: string,
-  secrets: SecretBox,
-  into = secrets,
-): Buffer {
+export function reencryptHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
   const owner = ownerOf(webhookId);
-  return into.seal(secrets.open(sealed, owner), owner);
+  return secrets.seal(secrets.open(sealed, owner), owner);
 }
 
 /**

@@ -6,7 +6,6 @@ import { Posthorn, Producer } from '../../../client/src/index.js';
 import { operatorOrigin } from '../../src/audit/audit-store.js';
 import { verifyChain } from '../../src/audit/chain-store.js';
 import { readCell, readRelocation, writeCell } from '../../src/cells/relocation-store.js';
-import type { Reencrypt } from '../../src/moving/copy.js';
 import { forgetOrganization } from '../../src/moving/forget.js';
 import { Move, type MoveOptions } from '../../src/moving/move.js';
 import type { Step } from '../../src/moving/plan.js';
@@ -16,14 +15,14 @@ import type { Database, Statement, Transaction } from '../../src/postgres/databa
 import { DeliveryTally } from '../../src/stats/delivery-tally.js';
 import { countEvents } from '../../src/stats/event-count-store.js';
 import { SecretBox } from '../../src/values/secret-box.js';
-import { countSecretsWithout, readSecretsOf, rotateSecrets } from '../../src/webhooks/secret-store.js';
+import { countSecretsWithout, rotateSecrets } from '../../src/webhooks/secret-store.js';
 import { openHeaders } from '../../src/webhooks/webhook-headers.js';
 import { event, record, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
 import { Posthorn as Command, serve } from '../support/process.js';
-import { Held, hangs, startReceiver } from '../support/receiver.js';
+import { hangs, startReceiver } from '../support/receiver.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
 import { snippet } from '../support/snippets.js';
 import { eventually, newTenant, Tenant } from '../support/tenant.js';
@@ -42,6 +41,7 @@ if (!hasNginx)
 /** The public API: behind the proxy, no client has to know the cells. */
 const publicApi = hasNginx ? { url: await startNginx(cells) } : { url: east.publicUrl, cells };
 
+const retentionMs = 90 * 86_400_000;
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
 /** An organization in a cell, with a token of that cell. */
@@ -58,7 +58,7 @@ function moveOf(tenant: Tenant, options: Partial<MoveOptions> = {}): Move {
     organizationId: tenant.organization,
     ...{ from: east.database, to: west.database, origin: operatorOrigin() },
     ...{ onEstimate: async () => undefined, onStep: () => undefined, onRows: () => undefined },
-    ...{ stopMsMax: 60_000, trustMs: 0 },
+    ...{ stopMsMax: 60_000, trustMs: 0, retentionMs },
     ...options,
   });
 }
@@ -69,11 +69,8 @@ function abort(tenant: Tenant, from = east.database, to = west.database): Promis
   return moveOf(tenant, { from, to }).abort();
 }
 
-function forget(tenant: Tenant, from = east.database, to = west.database, ageMsMin = 0): Promise<void> {
-  return forgetOrganization({
-    ...{ organizationId: tenant.organization, from, to, ageMsMin },
-    retentionMs: 90 * 86_400_000,
-  });
+function forget(tenant: Tenant, from = east.database, to = west.database): Promise<void> {
+  return forgetOrganization({ organizationId: tenant.organization, from, to, retentionMs }, 0);
 }
 
 /** The same organization, as the other cell sees it. */
@@ -126,16 +123,20 @@ describe('an organization that is moved while it works', () => {
       (count) => count > 20,
     );
     let attemptsAtSwitch = 0;
-    const steps: Step[] = [];
-    const { stoppedMs, copied } = await move(tenant, {
+    const steps: string[] = [];
+    let copied = 0;
+    await move(tenant, {
       trustMs: 2_000,
+      onRows: (rows) => {
+        copied += rows;
+      },
       onStep: (step) => {
         steps.push(step);
         if (step === 'leave') void attemptsOf(east).then((count) => (attemptsAtSwitch = count));
       },
     });
-    expect(steps).toEqual(['stop', 'drain', 'expect', 'copy', 'leave', 'activate']);
-    expect(copied.rows).toBeGreaterThan(40);
+    expect(steps).toEqual(['stop', 'drain', 'copy', 'leave', 'activate', 'done']);
+    expect(copied).toBeGreaterThan(40);
     const before = recorded.length;
     await eventually(
       async () => recorded.length,
@@ -192,7 +193,6 @@ describe('an organization that is moved while it works', () => {
       cell: 'west',
     });
     expect((await there.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
-    expect(stoppedMs).toBeGreaterThan(0);
   });
 });
 
@@ -251,45 +251,9 @@ describe('posthorn organization move', () => {
   it('refuses to merge an organization with another one of the same ID', async () => {
     const tenant = await tenantOf();
     await newTenant(west, { organization_id: tenant.organization });
-    await expect(move(tenant)).rejects.toThrow(/has an organization with the ID .*: 1 rows\./);
+    await expect(move(tenant)).rejects.toThrow(/has 1 rows of an organization with the ID/);
     expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
   });
-
-  it.each([
-    'the move goes on',
-    'the move is interrupted and aborted',
-    'the move is interrupted and repeated',
-  ])(
-    'keeps an event that the new cell recorded by mistake just before the move began, if %s',
-    async (then) => {
-      const tenant = await tenantOf();
-      await tenant.record();
-      const { organization } = tenant;
-      let refused: Promise<unknown> | undefined;
-      await west.database.transaction(async (client) => {
-        const mistaken = JSON.stringify([event({ organization_id: organization })]);
-        await client.query({ text: 'select posthorn.record_events($1)', values: [mistaken] });
-        refused = then === 'the move goes on' ? move(tenant) : moveUntil(tenant, 'copy');
-        refused.catch(() => undefined);
-        await eventually(
-          () => readRelocation(west.database, organization),
-          (relocation) => relocation?.state === 'expected',
-        );
-      });
-      await expect(refused).rejects.toThrow(then === 'the move goes on' ? 'did not come from' : 'killed');
-      if (then === 'the move is interrupted and aborted') await abort(tenant);
-      if (then === 'the move is interrupted and repeated')
-        await expect(move(tenant)).rejects.toThrow('did not come from');
-      expect([await rowsIn(east, organization), await rowsIn(west, organization)]).toMatchObject([
-        { events: 1 },
-        { events: 1 },
-      ]);
-      expect([await actsFor(east, tenant), await readRelocation(west.database, organization)]).toEqual([
-        true,
-        undefined,
-      ]);
-    },
-  );
 
   it('says how long the stop will take, and refuses more than --max-stop before anything has changed', async () => {
     const tenant = await tenantOf();
@@ -319,9 +283,8 @@ describe('posthorn organization move', () => {
 it('a move is refused if the nodes of the other cell could not decrypt the webhook secrets', async () => {
   const tenant = await tenantOf();
   await tenant.webhook(await startReceiver());
-  const foreign = new SecretBox([randomBytes(32)]);
-  const reencrypt: Reencrypt = ({ id, ...rest }) => ({ ...rest, secret: foreign.seal('a secret', id) });
-  await expect(move(tenant, { reencrypt })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
+  const secrets = new SecretBox([randomBytes(32)]);
+  await expect(move(tenant, { secrets })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
   expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
   expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
 });
@@ -340,10 +303,13 @@ it('the secrets of an interrupted move are encrypted again by a node of the new 
   await rotateSecrets(north, new SecretBox([fresh, own]), pino({ level: 'silent' }));
   expect(await countSecretsWithout(north, freshBox.prefixes)).toBe(0);
   await move(tenant, { to: north });
-  const [stored] = await readSecretsOf(north, tenant.organization);
+  const { rows } = await north.query<{ secret: Buffer; headers: Buffer }>({
+    text: 'select secret, headers from posthorn.webhooks where organization_id = $1',
+    values: [tenant.organization],
+  });
   expect([
-    freshBox.open(stored!.secret, webhook.id),
-    openHeaders(stored!.headers, webhook.id, freshBox),
+    freshBox.open(rows[0]!.secret, webhook.id),
+    openHeaders(rows[0]!.headers, webhook.id, freshBox),
   ]).toEqual(['a secret of 27 characters', headers]);
 });
 
@@ -389,7 +355,7 @@ describe('everything that belongs to an organization', () => {
       'has 0 instead of 1 rows in event_keys. Nothing was copied.',
     );
     expect(await actsFor(east, tenant)).toBe(true);
-    expect((await readRelocation(north, tenant.organization))?.state).toBe('forgotten');
+    expect(await readRelocation(north, tenant.organization)).toBeUndefined();
     const { rows } = await north.query({ text: 'select id from posthorn.events' });
     expect(rows).toEqual([]);
   });
@@ -475,12 +441,10 @@ describe('a move that is interrupted', () => {
     await tenant.record();
     await tenant.settled(webhook, 1, ({ attempts }) => attempts === 3);
     receiver.onDelivery = 200;
-    const interrupted = new AbortController();
-    const failing = {
-      onRows: () => interrupted.abort(new Error('a test')),
-      signal: interrupted.signal,
+    const onStep = (step: string) => {
+      if (step === 'activate') throw new Error('a test');
     };
-    await expect(move(tenant, failing)).rejects.toThrow('a test');
+    await expect(move(tenant, { onStep })).rejects.toThrow('a test');
     expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
     await tenant.bringForward(webhook);
     await tenant.settled(webhook, 1, ({ status }) => status === 'success');
@@ -558,7 +522,7 @@ describe('a cell that fails over or is restored', () => {
     const to = afterStatement(west.database, /organization\.moved|write_audit/, async () => undefined);
     Object.assign(to, {
       query: async (statement: Statement) => {
-        if (restore && activations === 1 && /left join posthorn.relocations/.test(statement.text)) {
+        if (restore && activations === 1 && /from posthorn.relocations/.test(statement.text)) {
           activations += 1;
           await restore();
         }
@@ -602,7 +566,7 @@ describe('a cell that fails over or is restored', () => {
     await record(west, event({ organization_id: tenant.organization }));
     for (const command of [move, abort])
       await expect(command(tenant)).rejects.toThrow(
-        /did not come from the cell east: 1 rows\. .* See "Restored cells" in docs\/operate\.md\./,
+        /has 1 rows of .* did not come from the cell east\. .* See "Restored cells" in docs\/operate\.md\./,
       );
     expect(await rowsIn(west, tenant.organization)).toMatchObject({ events: 1 });
     // As the guide says.
@@ -637,8 +601,9 @@ describe('a cell that fails over or is restored', () => {
       values: [tenant.organization],
     });
     await tenant.record();
-    await expect(move(tenant)).rejects.toThrow('The cell east has 1 events and audit log entries');
+    await expect(move(tenant)).rejects.toThrow('The cell west lacks 1 events and audit log entries');
     await expect(abort(tenant)).rejects.toThrow('already works in the cell west');
+    expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
     // As the guide says.
     const sql = snippet('docs/operate.md', 'sql', "'moved', 'west'");
     const id = (await readCell(west.database))!.id;
@@ -794,8 +759,7 @@ describe('an organization that shares the old cell with others', () => {
     );
     await tenant.settled(webhook, 1, ({ status }) => status === 'success');
     await hanging.deliveries.nth(1);
-    const { stoppedMs } = await move(tenant);
-    expect(stoppedMs).toBeLessThan(5_000);
+    await move(tenant);
     expect(await inWest(tenant).deliveries(webhook)).toHaveLength(1);
     hanging.onDelivery = 200;
   });
@@ -830,45 +794,6 @@ it.each([-3_600_000, 600_000])(
     expect(moved.map(({ id }) => id)).toContain(again!.id);
   },
 );
-
-it('a webhook whose verification is in flight during the switch is verified again by the new cell, at once', async () => {
-  const tenant = await tenantOf();
-  const held = new Held();
-  const receiver = await startReceiver({ onVerification: 500 });
-  const webhook = (await tenant.create({ url: receiver.url })).body.data;
-  receiver.onVerification = held.reply;
-  // The last automatic verification.
-  await east.database.query({
-    text: 'update posthorn.webhooks set verify_at = now(), verifications = 4 where id = $1',
-    values: [webhook.id],
-  });
-  await receiver.verifications.nth(2);
-  await move(tenant, {
-    onStep: (step) => {
-      if (step !== 'leave') return;
-      receiver.onVerification = 200;
-      held.release(200);
-    },
-  });
-  await eventually(
-    () => inWest(tenant).data('GET', `/v1/webhooks/${webhook.id}`),
-    ({ status }) => status === 'active',
-  );
-});
-
-it('an unverified webhook is verified again by the old cell when a move is aborted', async () => {
-  const tenant = await tenantOf();
-  const receiver = await startReceiver({ onVerification: 500 });
-  await tenant.create({ url: receiver.url });
-  // All automatic verifications are used up.
-  await east.database.query({
-    text: 'update posthorn.webhooks set verify_at = null, verifications = 5 where organization_id = $1',
-    values: [tenant.organization],
-  });
-  await expect(moveUntil(tenant, 'leave')).rejects.toThrow('killed');
-  await abort(tenant);
-  await receiver.verifications.nth(2);
-});
 
 it('an organization whose audit log has been dropped by retention keeps the position in its chain', async () => {
   const tenant = await newTenant(east);
