@@ -8,6 +8,12 @@ export function mayStartWork(alias: string): string {
                        where l.organization_id = ${alias}.organization_id and l.state <> 'here')`;
 }
 
+/** Returns an SQL condition: whether a row is not part of a copy of an organization that lives in another cell. */
+export function isNoCopy(alias: string): string {
+  return `not exists (select from posthorn.relocations l
+                       where l.organization_id = ${alias}.organization_id and l.state in ('moved', 'arriving'))`;
+}
+
 /** A cell, as a move from another cell sees it. */
 export interface Cell {
   /** Made when the database gets its first name. A restored database and a promoted standby keep it. */

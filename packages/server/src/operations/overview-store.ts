@@ -1,4 +1,5 @@
 import { isCurrentSql } from '../cells/node-store.js';
+import { isNoCopy } from '../cells/relocation-store.js';
 import { type Database, type Queryable, readOnlySql } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
 import { avoidScans } from '../postgres/transaction.js';
@@ -16,7 +17,8 @@ const oldestDueSql = `
     from (select d.webhook_id, extract(epoch from clock_timestamp() - d.since) as waited,
                  (select h.failing_since from posthorn.webhook_health h
                    where h.organization_id = d.organization_id and h.webhook_id = d.webhook_id) is not null as fails
-            from posthorn.waiting_webhooks() d) w`;
+            from posthorn.waiting_webhooks() d
+           where ${isNoCopy('d')}) w`;
 
 /** The end of the partition `part` of the table `parent`. */
 const endSql = "posthorn.partition_end(parent.relname, to_date(right(part.relname, 8), 'YYYYMMDD'))";
@@ -83,11 +85,7 @@ export function readOverview(
     });
     const deliveries = await client.query<Overview['deliveries']>({
       text: `
-  select (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by is null)
-           + (select count(*) from posthorn.deliveries
-               where status = 'pending' and leased_by is null and attempts = 0) as backlog,
-         (select count(*) from posthorn.deliveries
-           where status = 'pending' and leased_by is null and attempts > 0) as retrying,
+  select b.waiting + d.waiting as backlog, d.retrying, b.held + d.held as held,
          -- Hand-offs and leased backlog rows keep listing settled deliveries, which have a row, until all of their
          -- deliveries are settled.
          (select count(*)
@@ -103,9 +101,17 @@ export function readOverview(
                    where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id
                      and d.created_at = s.created_at
                      and d.id = posthorn.numbered('WDLV-', s.head, s.base + o.ordinal)) is null)
-           + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by > 0) as in_memory,
-         (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by = 0)
-           + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by = 0) as held`,
+           + d.leased as in_memory
+    from (select coalesce(sum(cardinality(b.ordinals)) filter (where b.leased_by is null), 0)::int8 as waiting,
+                 coalesce(sum(cardinality(b.ordinals)) filter (where b.leased_by = 0), 0)::int8 as held
+            from posthorn.backlog b
+           where ${isNoCopy('b')}) b
+   cross join (
+         select count(*) filter (where d.leased_by is null and d.attempts = 0) as waiting,
+                count(*) filter (where d.leased_by is null and d.attempts > 0) as retrying,
+                count(*) filter (where d.leased_by > 0) as leased, count(*) filter (where d.leased_by = 0) as held
+           from posthorn.deliveries d
+          where d.status = 'pending' and ${isNoCopy('d')}) d`,
     });
     const partitions = await client.query<Partitions>({
       text: partitionsSql(`sum(pg_total_relation_size(part.oid))::int8 as bytes, max(${endSql}) as until`),
@@ -132,11 +138,12 @@ async function readWebhookCounts(client: Queryable): Promise<Overview['webhooks'
          (select count(*)
             from posthorn.webhook_health h
             join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
-           where h.failing_since is not null and w.status = 'active') as failing,
+           where h.failing_since is not null and w.status = 'active' and ${isNoCopy('w')}) as failing,
          count(*) filter (where status = 'unverified') as unverified,
          count(*) filter (where status = 'paused') as paused,
          count(*) filter (where status = 'disabled') as disabled
-    from posthorn.webhooks`,
+    from posthorn.webhooks w
+   where ${isNoCopy('w')}`,
   });
   return rows[0]!;
 }
@@ -176,7 +183,7 @@ async function readFailingWebhooks(database: Queryable, limit: number): Promise<
        order by f.attempted_at desc
        limit 1
     ) latest on true
-   where h.failing_since is not null and w.status = 'active'
+   where h.failing_since is not null and w.status = 'active' and ${isNoCopy('w')}
    order by h.failing_since desc, h.organization_id, h.webhook_id
    limit $1`,
     values: [limit],
@@ -235,15 +242,15 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
    cross join (
          select coalesce(sum(cardinality(ordinals)), 0)::int8 as deliveries
            from (select ordinals
-                   from posthorn.backlog
-                  where leased_by is null
+                   from posthorn.backlog b
+                  where leased_by is null and ${isNoCopy('b')}
                   order by organization_id, webhook_id, created_at, head, first
                   limit $1) counted) b
    cross join (
          select count(*) as deliveries
            from (select
-                   from posthorn.deliveries
-                  where status = 'pending' and leased_by is null and due_at <= clock_timestamp()
+                   from posthorn.deliveries d
+                  where status = 'pending' and leased_by is null and due_at <= clock_timestamp() and ${isNoCopy('d')}
                   order by due_at
                   limit $1) counted) r`,
       values: [countedMax],

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AuditWatch } from '../../src/audit/audit-watch.js';
+import { readOverview } from '../../src/operations/overview-store.js';
 import { allowPauses } from '../../src/postgres/database.js';
 import { sendRequest } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
@@ -109,6 +110,50 @@ describe('waiting deliveries', () => {
     expect(await readMetric(platformUrl, 'posthorn_waiting_deliveries{kind="retry"}')).toBe(0);
     expect(await readMetric(platformUrl, 'posthorn_waiting_webhooks')).toBe(1);
   });
+});
+
+it('metrics and the overview do not count the old copy of an organization that has moved to another cell', async () => {
+  const { database, url } = await freshDatabase();
+  await subscribe(database);
+  await recordFor(database, null, 3);
+  await database.query({
+    text: `
+  insert into posthorn.webhook_health (organization_id, webhook_id, failing_since)
+  select organization_id, id, now() from posthorn.webhooks where id = 'WHK-1'
+  on conflict (organization_id, webhook_id) do update set failing_since = now()`,
+  });
+  const { platformUrl } = await startTestService({ DATABASE_URL: url, POSTHORN_ROLES: 'platform' });
+  const counted = async () => {
+    const { deliveries, webhooks, failing_webhooks, oldest_due_seconds } = await readOverview(
+      database,
+      9,
+      undefined,
+    );
+    const series = [
+      'posthorn_webhooks{status="failing"}',
+      'posthorn_waiting_webhooks',
+      'posthorn_waiting_deliveries{kind="first"}',
+      'posthorn_oldest_due_delivery_age_seconds{condition="failing"}',
+    ].map((each) => readMetric(platformUrl, each));
+    const figures = [
+      ...Object.values(deliveries),
+      ...Object.values(webhooks),
+      ...(await Promise.all(series)),
+    ];
+    return [...figures, failing_webhooks.length, oldest_due_seconds].filter((figure) => figure > 0).length;
+  };
+  expect(await counted()).toBe(9);
+  const move = (state: string) =>
+    database.query({
+      text: `
+  insert into posthorn.relocations (organization_id, state, cell) values ('ORG-acme', $1, 'west')
+  on conflict (organization_id) do update set state = excluded.state`,
+      values: [state],
+    });
+  await move('stopped');
+  expect(await counted()).toBe(9);
+  await move('moved');
+  expect(await counted()).toBe(0);
 });
 
 describe('a node without the role platform', () => {
