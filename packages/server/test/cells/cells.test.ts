@@ -254,15 +254,13 @@ describe('an organization that is about to move', () => {
   it('refuses reads and writes for a moment in the cell to which it is moving', async () => {
     const organization_id = newOrganization();
     const { token } = (await platform(east, 'POST', '/tokens', { organization_id })).body.data;
-    for (const state of ['expected', 'arriving']) {
-      await relocate(east, organization_id, state);
-      for (const request of [
-        api(east, `/events?organization_id=${organization_id}`, { token }),
-        platform(east, 'POST', '/events', event({ organization_id })),
-      ]) {
-        const { status, headers } = await request;
-        expect([status, headers.get('retry-after')]).toEqual([503, '1']);
-      }
+    await relocate(east, organization_id, 'arriving');
+    for (const request of [
+      api(east, `/events?organization_id=${organization_id}`, { token }),
+      platform(east, 'POST', '/events', event({ organization_id })),
+    ]) {
+      const { status, headers } = await request;
+      expect([status, headers.get('retry-after')]).toEqual([503, '1']);
     }
   });
 
