@@ -93,10 +93,10 @@ export interface ChangeWebhookRequest {
   retry_schedule?: string[] | null;
   /** Time at which the webhook is deleted. Null means never. */
   expires_at?: string | null;
-  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. If an update changes the scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`). */
-  headers?: Record<string, string | null> | null;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter?: Record<string, unknown> | null;
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. If an update changes the scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`). */
+  headers?: Record<string, string | null> | null;
   /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
   format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
   /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
@@ -501,10 +501,10 @@ export interface Webhook {
   retry_schedule: string[] | null;
   /** Time at which the webhook is deleted. Null means never. */
   expires_at: string | null;
-  /** Names of the custom headers. Their values are always null. */
-  headers: Record<string, string | null>;
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter: Record<string, unknown> | null;
+  /** Names of the custom headers. Their values are always null. */
+  headers: Record<string, string | null>;
   /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
   format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
   /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */

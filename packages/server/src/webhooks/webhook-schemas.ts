@@ -35,34 +35,6 @@ const VerificationFailure = Type.Object(
   { title: 'VerificationFailure' },
 );
 
-/** The fields of a webhook that every response contains. */
-const identity = {
-  id: id('WHK', 'Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
-  organization_id: organizationId,
-  workspace_id: orNull(
-    text('Workspace ID. Null if the webhook receives events from the whole organization.'),
-    null,
-  ),
-  url: text('URL that events are sent to.', 'https://example.com/webhooks'),
-  status: oneOf(
-    webhookStatuses,
-    'An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it ' +
-      'receives none.',
-    'active',
-  ),
-};
-
-const descriptionText = {
-  description: 'A name or a note, at most 256 characters.',
-  examples: ['orders-eu'],
-};
-const rateLimitText = {
-  description:
-    'Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but ' +
-    'each may send one request per second.',
-  examples: [null],
-};
-
 export const FilterField = Type.Unsafe<Filter | null>({
   type: ['object', 'null'],
   additionalProperties: true,
@@ -75,17 +47,6 @@ export const FilterField = Type.Unsafe<Filter | null>({
     'Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`.',
   examples: [null],
 });
-const retryScheduleText = {
-  description:
-    'Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the ' +
-    "service's waits.",
-  examples: [['30s', '10m', '6h']],
-};
-const expiresAtText = {
-  description: 'Time at which the webhook is deleted. Null means never.',
-  examples: [null],
-};
-
 const formatText =
   'The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. ' +
   '`thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the ' +
@@ -103,20 +64,51 @@ export const TemplateField = Type.Unsafe<Template | null>({
   examples: [null],
 });
 
-/** What a request to create or change a webhook can set, in addition to the subscription. */
-const settingFields = {
-  description: Type.Optional(
-    orNull(Type.String({ maxLength: 256, pattern: textPattern.storable, ...descriptionText })),
+/** What requests can set, and responses contain in the same form. */
+const settings = {
+  description: orNull(
+    Type.String({
+      maxLength: 256,
+      pattern: textPattern.storable,
+      description: 'A name or a note, at most 256 characters.',
+      examples: ['orders-eu'],
+    }),
   ),
-  rate_limit: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: 1000, ...rateLimitText }))),
-  retry_schedule: Type.Optional(
-    orNull(Type.Array(Type.String(), { minItems: 1, maxItems: 19, ...retryScheduleText })),
+  rate_limit: orNull(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description:
+        'Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but ' +
+        'each may send one request per second.',
+      examples: [null],
+    }),
   ),
-  expires_at: Type.Optional(
-    orNull(Type.String({ 'x-documented': { format: 'date-time' }, ...expiresAtText })),
+  retry_schedule: orNull(
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: 19,
+      description:
+        'Waits before the second and later attempts of a delivery: 1 to 19 durations from `1ms` to `30d`. Null means the ' +
+        "service's waits.",
+      examples: [['30s', '10m', '6h']],
+    }),
   ),
-  headers: Type.Optional(
-    Type.Unsafe<GivenHeaders | null>({
+  expires_at: orNull(
+    Type.String({
+      'x-documented': { format: 'date-time' },
+      description: 'Time at which the webhook is deleted. Null means never.',
+      examples: [null],
+    }),
+  ),
+  filter: FilterField,
+};
+
+/** The same fields and those that responses contain in another form, all optional. */
+const settingFields = Type.Partial(
+  Type.Object({
+    ...settings,
+    headers: Type.Unsafe<GivenHeaders | null>({
       type: ['object', 'null'],
       additionalProperties: true,
       'x-documented': documentedHeaders,
@@ -129,57 +121,48 @@ const settingFields = {
         'scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`).',
       examples: [{ Authorization: 'Bearer 4f1c9d' }],
     }),
-  ),
-  filter: Type.Optional(FilterField),
-  format: Type.Optional(FormatField),
-  template: Type.Optional(TemplateField),
-};
-
-/** The same fields, as responses contain them. */
-const settings = {
-  description: orNull(Type.String(descriptionText)),
-  rate_limit: orNull(Type.Integer(rateLimitText)),
-  retry_schedule: orNull(Type.Array(Type.String(), retryScheduleText)),
-  expires_at: orNull(time(expiresAtText.description), null),
-  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
-    description: 'Names of the custom headers. Their values are always null.',
-    examples: [{ Authorization: null }],
+    format: FormatField,
+    template: TemplateField,
   }),
-  filter: FilterField,
-  format: oneOf(formats, formatText, 'envelope'),
-  template: TemplateField,
-};
-
-const subscription = {
-  event_types: Type.Array(Type.String(), {
-    description: 'Event types that the webhook subscribes to.',
-    examples: [['invoice.*', 'incident.opened']],
-  }),
-  created_at: time('Time when the webhook was created.'),
-};
+).properties;
 
 const generatedSecret = Type.Optional(
   text('The generated secret. Only present if the request had no secret. It is not returned again.'),
 );
 
-const verificationFailure = Type.Union([VerificationFailure, Type.Null()], {
-  description: 'Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null.',
-  examples: [null],
-});
-
-const disabledReason = orNull(
-  oneOf(
-    ['gone', 'failing', 'manual'],
-    'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
-  ),
-  null,
-);
-
 const fields = {
-  ...identity,
+  id: id('WHK', 'Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  organization_id: organizationId,
+  workspace_id: orNull(
+    text('Workspace ID. Null if the webhook receives events from the whole organization.'),
+    null,
+  ),
+  url: text('URL that events are sent to.', 'https://example.com/webhooks'),
+  status: oneOf(
+    webhookStatuses,
+    'An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it ' +
+      'receives none.',
+    'active',
+  ),
   ...settings,
-  disabled_reason: disabledReason,
-  ...subscription,
+  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
+    description: 'Names of the custom headers. Their values are always null.',
+    examples: [{ Authorization: null }],
+  }),
+  format: oneOf(formats, formatText, 'envelope'),
+  template: TemplateField,
+  disabled_reason: orNull(
+    oneOf(
+      ['gone', 'failing', 'manual'],
+      'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
+    ),
+    null,
+  ),
+  event_types: Type.Array(Type.String(), {
+    description: 'Event types that the webhook subscribes to.',
+    examples: [['invoice.*', 'incident.opened']],
+  }),
+  created_at: time('Time when the webhook was created.'),
   last_delivery_at: orNull(time('Time of the latest delivery attempt. Null before the first attempt.')),
   last_delivery_status: orNull(
     oneOf(
@@ -192,7 +175,10 @@ const fields = {
     time('Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.'),
     null,
   ),
-  verification_failure: verificationFailure,
+  verification_failure: Type.Union([VerificationFailure, Type.Null()], {
+    description: 'Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null.',
+    examples: [null],
+  }),
   previous_secret_until: orNull(
     time(
       'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
@@ -200,21 +186,12 @@ const fields = {
     null,
   ),
 };
+const { last_delivery_at, last_delivery_status, failing_since, previous_secret_until, ...created } = fields;
 
 /** One webhook. No read ever returns its secret. */
 export const WebhookSchema = Type.Object(fields, { title: 'Webhook' });
 export const CreatedWebhook = dataOf(
-  Type.Object(
-    {
-      ...identity,
-      ...settings,
-      disabled_reason: disabledReason,
-      ...subscription,
-      verification_failure: verificationFailure,
-      secret: generatedSecret,
-    },
-    { title: 'CreatedWebhook' },
-  ),
+  Type.Object({ ...created, secret: generatedSecret }, { title: 'CreatedWebhook' }),
 );
 export const RotatedWebhook = dataOf(
   Type.Object({ ...fields, secret: generatedSecret }, { title: 'RotatedWebhook' }),
