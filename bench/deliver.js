@@ -1,7 +1,8 @@
 import { sign, signingKey } from '@posthorn/receiver';
 import { Pool } from 'undici';
+import { startBare } from './bare.js';
 import { cpuMsOf } from './cpu.js';
-import { median, percentile } from './figures.js';
+import { median, p50AndP99, percentile } from './figures.js';
 import { makeEvent, spread, steady } from './load.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
@@ -19,8 +20,10 @@ const overloadRounds = 3;
 const overloadEvents = 60_000;
 const batch = 100;
 const producers = 8;
-const latencyEvents = 3_000;
-const latencyPerSecond = 300;
+const coldPerSecond = 300;
+const latencyRates = [50, 200, 400];
+const latencyRounds = 5;
+const roundSeconds = 2;
 
 /** Compares durable end-to-end delivery to one webhook with raw undici requests to the same receiver. */
 export async function benchDeliver(print) {
@@ -189,24 +192,30 @@ async function endToEnd(server, receiver, bodies, count) {
 
 /**
  * Measures the delay from the time in an event, which is taken before the commit, to the arrival of the event. Each
- * request has one event.
+ * request has one event. The bare pipeline is measured on the same database, in turns.
  */
 export async function benchLatency(print) {
   const receiver = await startReceiver();
   const server = await startServer();
   try {
     await server.createWebhook(`${receiver.url}/timed`);
-    const cold = await steady(server, receiver, latencyPerSecond, latencyPerSecond);
-    await steady(server, receiver, latencyPerSecond, latencyPerSecond);
-    progress(`${latencyEvents} events at ${latencyPerSecond} a second`);
-    const delays = await steady(server, receiver, latencyEvents, latencyPerSecond);
+    const bare = await startBare(server.database, receiver.url);
+    const cold = await steady(server, receiver, coldPerSecond, coldPerSecond);
     print('latency in the first second of the process, p99', `${percentile(cold, 0.99)} ms`, '');
-    print(`latency at ${latencyPerSecond} events/s, p50`, `${percentile(delays, 0.5)} ms`, 'aim: at most 5');
-    print(
-      `latency at ${latencyPerSecond} events/s, p99`,
-      `${percentile(delays, 0.99)} ms`,
-      'aim: at most 25',
-    );
+    await steady(bare, receiver, coldPerSecond, coldPerSecond);
+    for (const perSecond of latencyRates) {
+      const delays = { own: [], bare: [] };
+      for (let round = 1; round <= latencyRounds; round += 1) {
+        progress(`${perSecond} events/s, round ${round} of ${latencyRounds}`);
+        delays.own.push(...(await steady(server, receiver, perSecond * roundSeconds, perSecond)));
+        delays.bare.push(...(await steady(bare, receiver, perSecond * roundSeconds, perSecond)));
+      }
+      const ratio = (fraction) => percentile(delays.own, fraction) / percentile(delays.bare, fraction);
+      print(`${perSecond} events/s, p50 and p99`, p50AndP99(delays.own), '');
+      print('  bare pipeline', p50AndP99(delays.bare), '');
+      print('  ratio', `${ratio(0.5).toFixed(2)} ${ratio(0.99).toFixed(2)}`, 'aim: at most 1.6 and 2');
+    }
+    await bare.stop();
   } finally {
     await server.stop();
     receiver.stop();
