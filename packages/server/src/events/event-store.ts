@@ -116,15 +116,7 @@ export function eventPageStatement(
 export const eventPage = (filter: EventFilter, limit: number) =>
   pageStatement(eventTable, filter, 'desc', undefined, limit);
 
-const weekMs = 7 * 86_400_000;
-/** A Monday, on which weeks begin. */
-const mondayMs = 4 * 86_400_000;
-
-/**
- * Reads one event of this organization (and workspace, if given), if it is within its retention period. The statement
- * names its week, so that PostgreSQL opens one partition and keeps the plan, which it would otherwise make for each
- * call.
- */
+/** Reads one event of this organization (and workspace, if given), if it is within its retention period. */
 export async function readEvent(
   database: Queryable,
   key: {
@@ -135,17 +127,20 @@ export async function readEvent(
     earliestMs: number;
   },
 ): Promise<StoredEvent | undefined> {
-  if (key.createdMs < key.earliestMs || key.createdMs > Date.now() + weekMs) return undefined;
-  const fromMs = key.createdMs - ((key.createdMs - mondayMs) % weekMs);
-  const [from, to] = [fromMs, fromMs + weekMs].map((ms) => new Date(ms).toISOString());
   const { rows } = await database.query<StoredEvent>({
-    name: `event by id ${from}`,
+    name: 'event by id',
     text: `
   select ${eventTable.columns}
     from posthorn.events
    where organization_id = $1 and created_at = $2 and id = $3
-         and created_at >= '${from}' and created_at < '${to}' and ($4::text is null or workspace_id = $4)`,
-    values: [key.organization_id, new Date(key.createdMs), key.id, key.workspace_id ?? null],
+         and created_at >= $4 and ($5::text is null or workspace_id = $5)`,
+    values: [
+      key.organization_id,
+      new Date(key.createdMs),
+      key.id,
+      new Date(key.earliestMs),
+      key.workspace_id ?? null,
+    ],
   });
   return rows[0];
 }

@@ -88,10 +88,19 @@ const types: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 };
 
+/**
+ * Lets PostgreSQL keep the plans of named statements. Otherwise it plans a read of one partition each time, because the
+ * plan for all partitions looks more expensive, although it opens no more of them: a quarter of the work is left.
+ */
+const genericPlans = 'set plan_cache_mode = force_generic_plan';
+
 /** What lies between this process and PostgreSQL. */
 export interface Route {
-  /** Whether successive statements on one connection may run on different PostgreSQL connections. */
-  hasPooler: boolean;
+  /**
+   * Whether successive statements on one connection may run on different PostgreSQL connections. Undefined until
+   * somebody has looked.
+   */
+  hasPooler: boolean | undefined;
 }
 
 export class Database implements Queryable {
@@ -109,7 +118,7 @@ export class Database implements Queryable {
     target: DatabaseTarget,
     connectionsMax = 10,
     reachability?: Reachability,
-    route: Route = { hasPooler: false },
+    route: Route = { hasPooler: undefined },
   ) {
     this.#reachability = reachability;
     this.route = route;
@@ -122,6 +131,10 @@ export class Database implements Queryable {
       idleTimeoutMillis: 60_000,
       ...keepAlive,
       application_name: 'posthorn',
+      // A pooler would let others have the connection with this setting.
+      onConnect: async (client) => {
+        if (this.route.hasPooler === false) await client.query(genericPlans);
+      },
     });
     // An idle connection that breaks is replaced on next use. If that fails, the caller gets the error.
     this.#pool.on('error', () => undefined);
@@ -135,7 +148,10 @@ export class Database implements Queryable {
 
   /** Detects a pooler between this process and PostgreSQL. Call it before the first named statement. */
   async detectPooler(): Promise<void> {
-    this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
+    await this.onConnection(async (client, connection) => {
+      this.route.hasPooler = await isPooled(client, connection);
+      if (!this.route.hasPooler) await client.query({ text: genericPlans });
+    });
   }
 
   /**
