@@ -5,8 +5,7 @@ const readerEvents = ['wheel', 'touchstart', 'pointerdown', 'keydown'];
 openProblem();
 addEventListener('hashchange', openProblem);
 
-Scalar.createApiReference('#reference', {
-  url: 'openapi.json',
+const options = {
   // Nothing is loaded from, or sent to, another host.
   withDefaultFonts: false,
   telemetry: false,
@@ -41,7 +40,19 @@ Scalar.createApiReference('#reference', {
     .section-column:empty { display: none; }
     .section-column:has(+ .section-column:empty) { max-width: 50rem; }
   `,
-});
+};
+
+fetch('openapi.json')
+  .then((response) => response.text())
+  .then((text) => Scalar.createApiReference('#reference', { ...options, content: JSON.parse(text, marked) }));
+
+/** Scalar expects a type in every schema, or its own mark in those that allow any value. */
+function marked(key, value) {
+  if (key === 'properties')
+    for (const each of Object.values(value))
+      if (each.description && !each.type && !each.anyOf && !each.$ref) each.__scalar_ = '';
+  return value;
+}
 
 /** Opens the guide to errors at the row of one code if the URL is the `type` of an error: `/docs#problem-<code>`. */
 function openProblem() {

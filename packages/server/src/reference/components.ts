@@ -12,6 +12,8 @@ export interface Schema {
   default?: unknown;
   examples?: readonly unknown[];
   anyOf?: readonly Schema[];
+  oneOf?: readonly Schema[];
+  discriminator?: { propertyName: string; mapping: Record<string, string> };
   properties?: Record<string, Schema>;
   required?: readonly string[];
   items?: Schema;
@@ -54,13 +56,16 @@ export class Components {
   }
 }
 
-/** Returns the name of a body that only wraps a named schema. */
+/**
+ * Returns the name of a body that only wraps a named schema. No name ends in `Response`: Go generators use
+ * `ReplayResponse` for what the operation `replay` returns, including its status.
+ */
 function wrapperName({ properties = {} }: Schema): string | undefined {
   const { data, meta, event, ...others } = properties;
   if (!data || Object.keys(others).length > 0) return undefined;
   const [one, items, recorded] = [nameOf(data), nameOf(data.items), nameOf(event)];
-  if (recorded) return `${recorded}Response`;
-  if (one) return `${one}Response`;
+  if (recorded) return `${recorded}Body`;
+  if (one) return `${one}Body`;
   return items && meta ? `${items}List` : undefined;
 }
 
@@ -72,9 +77,15 @@ function nameOf(schema: Schema | undefined): string | undefined {
 export function plainSchema(schema: object): Schema {
   return mapSchema(schema, ({ 'x-documented': documented, const: value, ...rest }) => {
     const each = { ...rest, ...(value !== undefined && { enum: [value] }), ...documented };
+    // Generators have no type for values of several types.
+    if (each.type && [each.type].flat().filter((type) => type !== 'null').length > 1) return anyValue(each);
     const isText = each.type === undefined && each.enum?.every((one) => typeof one === 'string');
     return nullableInPlace(isText ? { type: 'string', ...each } : each);
   });
+}
+
+function anyValue({ description, examples }: Schema): Schema {
+  return { ...(description !== undefined && { description }), ...(examples && { examples }) };
 }
 
 /**

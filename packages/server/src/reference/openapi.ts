@@ -22,8 +22,8 @@ export interface DocumentInfo {
   tagGroups: readonly { name: string; tags: readonly Tag[] }[];
   /** The address of the API. If not set, it is the address that the document comes from. */
   serverUrl?: string | undefined;
-  /** The requests that receivers get, and the schemas of their bodies. */
-  webhooks?: { requests: Record<string, unknown>; schemas: Record<string, Schema> };
+  /** The requests that receivers get, the callback that stands for all of them, and the schemas of their bodies. */
+  webhooks?: { requests: Record<string, unknown>; callback: object; schemas: Record<string, Schema> };
 }
 
 /** Serves the OpenAPI document of the routes at `/openapi.json`. It is made when it is first read after a change. */
@@ -70,12 +70,18 @@ function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
     tags: groups.flatMap(({ tags }) => tags),
     'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
     paths,
-    ...(webhooks && { webhooks: webhooks.requests }),
+    // References, because `openapi-generator` writes an invalid Python module for requests that stand here.
+    ...(webhooks && {
+      webhooks: Object.fromEntries(
+        Object.keys(webhooks.requests).map((type) => [type, { $ref: `#/components/pathItems/${type}` }]),
+      ),
+    }),
     components: {
       securitySchemes: {
         [securityName]: { type: 'http', scheme: 'bearer', description: securityDescription },
       },
       schemas: components.schemas,
+      ...(webhooks && { pathItems: webhooks.requests }),
       headers: Object.fromEntries(
         Object.entries(headers).filter(([name]) => usedHeaders.has(name as HeaderName)),
       ),
@@ -92,7 +98,7 @@ function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
     ];
     const succeeded = Object.entries(route.returns).map(([status, schema]) => {
       const { description = STATUS_CODES[status], type } = schema as Schema;
-      const content = type !== 'null' && { content: contentOf(schema, `${id}Response`, produces) };
+      const content = type !== 'null' && { content: contentOf(schema, `${id}Body`, produces) };
       return [status, { description, ...content, headers: headersOf(route, Number(status)) }];
     });
     const codes = codesOf(route);
@@ -118,6 +124,7 @@ function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
       ...(scopes && { security: [{ [securityName]: scopes }] }),
       ...(route.open && { security: [] }),
       responses: Object.fromEntries([...succeeded, ...refused]),
+      ...(operationId === 'createWebhook' && info.webhooks && { callbacks: info.webhooks.callback }),
     };
   }
 

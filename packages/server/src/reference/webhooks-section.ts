@@ -22,6 +22,10 @@ function deliveryHeaders(): readonly object[] {
 }
 
 const receivedTag = 'Webhook requests';
+const received = {
+  '2XX': { description: 'The event is delivered. To keep up with new events, respond within 3 seconds.' },
+  '4XX': { description: 'The event is sent again later. After 410, the webhook is disabled instead.' },
+};
 
 export const webhooksSectionTag: Tag = {
   name: receivedTag,
@@ -29,8 +33,8 @@ export const webhooksSectionTag: Tag = {
 };
 
 /**
- * Returns the OpenAPI `webhooks` section, with the request that a receiver gets for each event type, and the schemas
- * that it refers to.
+ * Returns the request that a receiver gets for each event type, a callback that stands for all of them, and the schemas
+ * that they refer to. `oapi-codegen` drops schemas that no path refers to, so the callback refers to all envelopes.
  */
 export function webhooksSection(catalogue: Catalogue) {
   const schemas: Record<string, Schema> = {};
@@ -56,19 +60,43 @@ export function webhooksSection(catalogue: Catalogue) {
             },
           },
         },
-        responses: {
-          '2XX': {
-            description: 'The event is delivered. To keep up with new events, respond within 3 seconds.',
-          },
-        },
+        responses: received,
       },
     };
     return [type, request] as const;
   });
-  return { requests: Object.fromEntries(requests), schemas };
+  const envelopes = requests.map(
+    ([type, { post }]) => [type, post.requestBody.content['application/json'].schema.$ref] as const,
+  );
+  schemas.Envelope = {
+    description: 'The body of a webhook request.',
+    oneOf: envelopes.map(([, $ref]) => ({ $ref })),
+    discriminator: { propertyName: 'type', mapping: Object.fromEntries(envelopes) },
+  };
+  return { requests: Object.fromEntries(requests), callback, schemas };
 }
 
 const components = '#/components/schemas/';
+
+const callback = {
+  event: {
+    '{$request.body#/url}': {
+      post: {
+        operationId: 'receiveEvent',
+        tags: [receivedTag],
+        summary: 'An event of a subscribed type',
+        description: 'The request that the receiver gets for each event.',
+        security: [],
+        parameters: deliveryHeaders,
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: { $ref: `${components}Envelope` } } },
+        },
+        responses: received,
+      },
+    },
+  },
+};
 
 /** Returns `InvoicePaid` for `invoice.paid`. If two types would get the same name, adds a number. */
 function nameOf(type: string, taken: Readonly<Record<string, Schema>>): string {
@@ -94,9 +122,7 @@ function envelope(type: string, dataRef: string) {
     }),
     data: Type.Unsafe({ $ref: dataRef }),
     test: Type.Optional(
-      Type.Literal(true, {
-        description: 'Only present in test events. Do not act on them.',
-      }),
+      Type.Boolean({ description: 'Only present, and true, in test events. Do not act on them.' }),
     ),
   });
 }

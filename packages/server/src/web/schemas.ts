@@ -34,6 +34,14 @@ export const orNull = <T extends TSchema>(schema: T, ...examples: unknown[]) => 
   });
 };
 
+/** Returns the schema of a choice that can be null. It has a name: generators would make null one of the values. */
+export const choiceOrNull = <Value extends string>(
+  title: string,
+  values: readonly Value[],
+  description: string,
+  ...examples: (NoInfer<Value> | null)[]
+) => orNull(Type.Enum([...values], { title, description }), ...examples);
+
 /** Returns the schema of an object whose names are not known in advance. */
 export const mapOf = <T extends TSchema>(values: T, options: Options) =>
   Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: values, ...options });

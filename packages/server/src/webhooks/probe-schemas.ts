@@ -1,7 +1,19 @@
 import Type from 'typebox';
 import { attemptErrors } from '../outcomes/outcome.js';
 import { instant } from '../web/lists.js';
-import { dataOf, EventSchema, flag, id, mapOf, oneOf, orNull, text, time, whole } from '../web/schemas.js';
+import {
+  choiceOrNull,
+  dataOf,
+  EventSchema,
+  flag,
+  id,
+  mapOf,
+  oneOf,
+  orNull,
+  text,
+  time,
+  whole,
+} from '../web/schemas.js';
 import { CreateBody, EventTypesField, FilterField, FormatField, TemplateField } from './webhook-schemas.js';
 
 export const TestBody = Type.Object(
@@ -66,7 +78,12 @@ export const TestResult = dataOf(
       status: oneOf(['success', 'failed'], '`success` if the receiver returned 2xx in time.', 'success'),
       http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.', 200)),
       response_time_ms: whole('Duration of the attempt in milliseconds.', 41),
-      error: orNull(oneOf(attemptErrors, 'Why no response arrived. Null if a response arrived.'), null),
+      error: choiceOrNull(
+        'AttemptError',
+        attemptErrors,
+        'Why no response arrived. Null if a response arrived.',
+        null,
+      ),
       attempted_at: time('Time of the attempt.'),
       error_detail: orNull(text('What happened, in one or two sentences. Null for `success`.'), null),
       remedy: orNull(text('What to do about it, in one or two sentences. Null for `success`.'), null),

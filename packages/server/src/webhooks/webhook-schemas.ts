@@ -3,6 +3,7 @@ import { durationPattern } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import {
+  choiceOrNull,
   dataOf,
   diagnosisFields,
   id,
@@ -51,7 +52,12 @@ const formatText =
   'The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. ' +
   '`thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the ' +
   'incoming webhook of a chat. `template`: the body that `template` describes.';
-export const FormatField = orNull(oneOf(formats, `${formatText} Default: \`envelope\`.`), 'envelope');
+export const FormatField = choiceOrNull(
+  'Format',
+  formats,
+  `${formatText} Default: \`envelope\`.`,
+  'envelope',
+);
 export const TemplateField = Type.Unsafe<Template | null>({
   type: ['object', 'array', 'null'],
   additionalProperties: true,
@@ -151,11 +157,10 @@ const fields = {
   }),
   format: oneOf(formats, formatText, 'envelope'),
   template: TemplateField,
-  disabled_reason: orNull(
-    oneOf(
-      ['gone', 'failing', 'manual'],
-      'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
-    ),
+  disabled_reason: choiceOrNull(
+    'DisabledReason',
+    ['gone', 'failing', 'manual'],
+    'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
     null,
   ),
   event_types: Type.Array(Type.String(), {
@@ -164,12 +169,11 @@ const fields = {
   }),
   created_at: time('Time when the webhook was created.'),
   last_delivery_at: orNull(time('Time of the latest delivery attempt. Null before the first attempt.')),
-  last_delivery_status: orNull(
-    oneOf(
-      ['success', 'failed'],
-      'Result of the latest delivery attempt. Null before the first attempt.',
-      'success',
-    ),
+  last_delivery_status: choiceOrNull(
+    'AttemptStatus',
+    ['success', 'failed'],
+    'Result of the latest delivery attempt. Null before the first attempt.',
+    'success',
   ),
   failing_since: orNull(
     time('Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.'),

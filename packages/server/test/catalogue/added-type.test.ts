@@ -40,7 +40,8 @@ describe('a type that was added to the catalogue', () => {
 
   it('is among the webhooks of the OpenAPI document, which stays valid and resolves its references', async () => {
     const document = await readDocument(service.publicUrl);
-    const { post } = document.webhooks?.[added.type] ?? {};
+    expect(Object.keys(document.webhooks ?? {})).toContain(added.type);
+    const { post } = document.components.pathItems![added.type]!;
     expect(post).toMatchObject({
       summary: added.type,
       description: `${added.description} Version 1 of the schema.`,

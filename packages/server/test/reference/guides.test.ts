@@ -90,8 +90,10 @@ describe('the guides of the public API', () => {
     const ofHttp = ['connection', 'content-length', 'host'];
     const sent = Object.keys(headers).filter((name) => !ofHttp.includes(name));
     expect(documented).toEqual(expect.arrayContaining(sent));
-    const { webhooks = {} } = await readDocument(service.publicUrl);
-    const described = webhooks['invoice.paid']!.post!.parameters.map(({ name }: { name: string }) => name);
+    const { components } = await readDocument(service.publicUrl);
+    const described = components.pathItems!['invoice.paid']!.post!.parameters.map(
+      ({ name }: { name: string }) => name,
+    );
     expect(['Content-Type', ...described].sort()).toEqual(
       namesBelow('docs/receive-webhooks.md', '### Headers').sort(),
     );

@@ -44,7 +44,7 @@ describe.each([
         .filter(([type]) => /json$/.test(type) && !/ndjson/.test(type))
         .map(([, { schema }]) => ({ name, schema }));
     });
-    for (const { schema } of Object.values(document.webhooks ?? {}).map(
+    for (const { schema } of Object.values(document.components.pathItems ?? {}).map(
       ({ post }) => post.requestBody.content['application/json'],
     ))
       bodies.push({ name: 'webhooks', schema });

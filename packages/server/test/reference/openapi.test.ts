@@ -247,12 +247,14 @@ describe('real responses match the schemas of the document', async () => {
 describe('the webhooks section', () => {
   it('describes for every event type what a receiver gets', async () => {
     // Read here, because the example of PUT /platform/event-types has added a type.
-    const { webhooks = {} } = await readDocument(service.publicUrl);
+    const { webhooks = {}, components } = await readDocument(service.publicUrl);
     const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token: accessToken });
     expect(Object.keys(webhooks)).toEqual(
       expect.arrayContaining(body.data.map(({ type }: { type: string }) => type)),
     );
-    for (const [type, { post }] of Object.entries(webhooks)) {
+    for (const [type, { $ref }] of Object.entries(webhooks)) {
+      expect($ref).toBe(`#/components/pathItems/${type}`);
+      const { post } = components.pathItems![type]!;
       const { example } = post.requestBody.content['application/json'];
       expect(Object.keys(example)).toEqual(
         expect.arrayContaining(['id', 'type', 'created_at', 'organization_id', 'workspace_id', 'data']),

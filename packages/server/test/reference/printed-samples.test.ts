@@ -112,8 +112,8 @@ describe('responses printed in the reference of the public API are real', async 
   });
 
   it('a receiver gets the printed envelope and headers, and the verification request', async () => {
-    const { tags, webhooks = {} } = await readDocument(service.publicUrl);
-    const { parameters, requestBody } = webhooks['invoice.finalized']!.post!;
+    const { tags, components } = await readDocument(service.publicUrl);
+    const { parameters, requestBody } = components.pathItems!['invoice.finalized']!.post!;
     const { headers, envelope } = await receiver.deliveries.nth(1);
     const { data: _data, ...around } = requestBody.content['application/json'].example;
     expect(Object.keys(envelope)).toEqual([...Object.keys(around), 'data']);

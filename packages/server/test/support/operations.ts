@@ -42,12 +42,13 @@ export interface ApiDocument {
   tags: { name: string; description: string }[];
   'x-tagGroups': { name: string; tags: string[] }[];
   paths: Record<string, Record<string, Schema>>;
-  webhooks?: Record<string, Record<string, Schema>>;
+  webhooks?: Record<string, { $ref: string }>;
   servers: { url: string }[];
   components: {
     schemas: Record<string, Schema>;
     headers: Record<string, Schema>;
     securitySchemes: Record<string, Schema>;
+    pathItems?: Record<string, Record<string, Schema>>;
   };
 }
 
