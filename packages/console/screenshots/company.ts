@@ -29,6 +29,10 @@ export async function createCompany(service: TestService, tenant: Tenant): Promi
   await create('warehouse', json(202, { queued: true }), {
     event_types: ['task.*', 'execution.*'],
     headers: { 'X-Api-Key': 'k-123' },
+    filter: { payload: { id: [{ prefix: 'TSK-' }, { exists: false }] } },
+    format: 'event',
+    retry_schedule: ['30s', '10m', '6h'],
+    expires_at: new Date(Date.now() + 46 * 86_400_000).toISOString(),
   });
   await create('data-lake', 200, { event_types: ['*'] });
   const orders = await create('orders-eu', json(401, { error: 'invalid signature' }), {

@@ -164,6 +164,9 @@ describeInBrowser('the editors of a webhook', async (open) => {
     await editor(page).getByText('a/1 must contain only placeholders').waitFor();
     expect(await editor(page).locator('.json .fault').innerText()).toBe('3');
     await expectAccessible(page, 'a template with a fault', '[role="dialog"]');
+    await press(page, 'Start again');
+    expect(await template.inputValue()).toBe('');
+    await page.keyboard.press('Control+z');
     await press(page, 'Line 3');
     await page.keyboard.type('  "a": "{{subject.id}}",');
     await editor(page).getByText('This is not JSON').waitFor();
@@ -228,6 +231,7 @@ describeInBrowser('the editors of a webhook', async (open) => {
     const traits = page.locator('.traits');
     await traits.getByText('4 attempts over 6 h 10 min').waitFor();
     await traits.getByText(/^Deletes itself in 4\d d$/).waitFor();
+    await expectAccessible(page, 'what is special about a webhook', '.head');
     expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).toMatchObject({
       retry_schedule: ['30s', '10m', '6h'],
       expires_at: new Date(`${day}T12:00`).toISOString(),
@@ -245,9 +249,14 @@ describeInBrowser('the editors of a webhook', async (open) => {
     const { page, faults } = await open(service.publicUrl);
     await page.goto(link(tenant.token, '/webhooks/new?event_type=invoice.paid'));
     await page.getByLabel('URL').fill(receiver.url);
+    await press(page, 'Edit the body…');
+    await press(page, 'Thin');
+    await editor(page).getByText('There is no event that this webhook would get').waitFor();
+    await press(page, 'Done');
     await page.getByLabel('Create it disabled').check();
     await press(page, 'Create disabled');
     await page.getByText('Disabled', { exact: true }).waitFor();
+    await page.locator('.traits').getByText('Body: Thin').waitFor();
     expect(receiver.verifications.all).toEqual([]);
     await press(page, 'Activate');
     await page.getByText('Active', { exact: true }).waitFor();

@@ -114,6 +114,13 @@ export function prettyJson(text: string, end?: number): Piece[] | undefined {
   return pieces;
 }
 
+/** Returns the JSON text of a value, laid out. */
+export function laidOut(value: unknown): string {
+  return prettyJson(JSON.stringify(value))!
+    .map(({ text }) => text)
+    .join('');
+}
+
 /** Returns where a short object or array of plain values ends, or undefined if it needs lines of its own. */
 function inlineEnd(tokens: readonly JsonToken[], start: number): number | undefined {
   let length = 0;

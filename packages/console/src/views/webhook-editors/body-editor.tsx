@@ -60,7 +60,7 @@ export function BodyEditor({
   function replace(start: number, end: number, text: string): void {
     area.current?.focus();
     area.current?.setSelectionRange(start, end);
-    document.execCommand('insertText', false, text);
+    document.execCommand(text === '' ? 'delete' : 'insertText', false, text);
   }
 
   return (

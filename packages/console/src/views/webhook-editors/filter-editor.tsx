@@ -78,21 +78,23 @@ export function FilterEditor({
                   No conditions yet, so every event is sent. Click a value of an event, or add a condition.
                 </p>
               )}
-              <ul className="conditions">
-                {conditions.map((condition) => (
-                  <ConditionRow
-                    key={condition.key}
-                    condition={condition}
-                    fields={fields}
-                    fieldList={listId}
-                    {...remarksOn(condition, conditions, sent.problem)}
-                    onChange={(changed) =>
-                      change(conditions.map((one) => (one === condition ? changed : one)))
-                    }
-                    onRemove={() => change(conditions.filter((one) => one !== condition))}
-                  />
-                ))}
-              </ul>
+              {conditions.length > 0 && (
+                <ul className="conditions">
+                  {conditions.map((condition) => (
+                    <ConditionRow
+                      key={condition.key}
+                      condition={condition}
+                      fields={fields}
+                      fieldList={listId}
+                      {...remarksOn(condition, conditions, sent.problem)}
+                      onChange={(changed) =>
+                        change(conditions.map((one) => (one === condition ? changed : one)))
+                      }
+                      onRemove={() => change(conditions.filter((one) => one !== condition))}
+                    />
+                  ))}
+                </ul>
+              )}
               <div className="actions">
                 <Button
                   kind="slim"
@@ -140,7 +142,7 @@ export function FilterEditor({
                 <section className="box">
                   <header>
                     <h3>{event ? shown.type : `Sample of ${shown.type}`}</h3>
-                    <span className="grow r">Click a value to add it</span>
+                    <span className="grow r">{conditions && 'Click a value to add it'}</span>
                   </header>
                   <EventTree
                     event={shown}

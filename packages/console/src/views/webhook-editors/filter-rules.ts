@@ -1,3 +1,5 @@
+import { laidOut } from '../../code/json';
+
 export type Scalar = string | number | boolean | null;
 export type Filter = Record<string, unknown>;
 export type Kind = 'string' | 'number' | 'boolean' | 'null';
@@ -138,7 +140,7 @@ export function filterTextOf(conditions: readonly Condition[]): string {
     Object.fromEntries(
       [...tree].map(([name, inner]) => [name, inner instanceof Map ? objectOf(inner) : inner]),
     );
-  return root.size === 0 ? '' : JSON.stringify(objectOf(root), null, 2);
+  return root.size === 0 ? '' : laidOut(objectOf(root));
 }
 
 /** Returns the conditions with one more value that a field may have. */

@@ -1,4 +1,4 @@
-import { prettyJson } from '../../code/json';
+import { laidOut } from '../../code/json';
 import { parsed } from './filter-rules';
 
 type Path = readonly (string | number)[];
@@ -13,11 +13,6 @@ export function canName(path: Path): boolean {
 }
 
 const placeholderOf = (path: Path) => `{{${path.join('.')}}}`;
-
-const laidOut = (value: unknown) =>
-  prettyJson(JSON.stringify(value))!
-    .map(({ text }) => text)
-    .join('');
 
 /**
  * Returns how a template changes when a value is added: what replaces a part of its text. In a text, the placeholder is

@@ -1,4 +1,5 @@
 import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
+import { laidOut } from '../../code/json';
 import { parsed } from '../webhook-editors/filter-rules';
 import type { Format } from '../webhook-editors/formats';
 import { waitsIn } from './waits';
@@ -94,7 +95,7 @@ type WebhookFields = Required<
   >
 >;
 
-const jsonText = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
+const jsonText = (value: unknown) => (value === null ? '' : laidOut(value));
 
 /** Returns what a text means. Text that is not JSON stays text, and the service says that it is wrong. */
 const jsonOf = (text: string) => (text.trim() === '' ? null : (parsed(text) ?? text));
