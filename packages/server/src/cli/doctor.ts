@@ -1,9 +1,7 @@
 import { resolve } from 'node:path';
 import { EmbeddedUnavailable, hasDatabase } from '@posthorn/embedded';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
-import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
-import { loadPortalLogo } from '../console/console.js';
 import type { Database } from '../postgres/database.js';
 import {
   type DatabaseFacts,
@@ -13,15 +11,13 @@ import {
 } from '../postgres/database-checks.js';
 import { compareSchema } from '../postgres/migrate.js';
 import { connectionsOf } from '../processes/membership.js';
-import { recordedPayloads } from '../resources/resource-operations.js';
 import { type Config, unknownSettings } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
 import { countSecretsWithout } from '../webhooks/secret-store.js';
 import {
-  checkDirectory,
+  checkKeyFiles,
   checkOtherDatabases,
-  checkPort,
   type Finding,
   fine,
   problem,
@@ -38,7 +34,7 @@ const clockMsMax = 1_000;
 export const doctor: OperatorCommand = {
   name: 'doctor',
   summary:
-    'Check the database, the clock, the keys, the permissions, the files in the settings, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, the permissions, and the networks that deliveries may reach. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
     terminal.finishesWithoutReader = true;
@@ -74,26 +70,8 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
   if (ignored.length === 0) yield fine('settings', 'every setting is valid');
   else yield warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
   yield* database(config);
-  yield usesDirectory(config)
-    ? await checkDirectory(config.dataDir)
-    : fine(
-        'data directory',
-        'not used, because DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN are set',
-      );
-  yield* files(config);
+  yield await checkKeyFiles(config.dataDir);
   yield guard(config);
-  yield await checkPort('public listener', config.host, config.port, 'POSTHORN_HOST and POSTHORN_PORT');
-  yield await checkPort(
-    'platform listener',
-    config.platformHost,
-    config.platformPort,
-    'POSTHORN_PLATFORM_HOST and POSTHORN_PLATFORM_PORT',
-  );
-}
-
-/** Returns whether the database or a generated key is in the data directory. */
-function usesDirectory({ databaseUrl, secretKeys, platformToken }: Config): boolean {
-  return databaseUrl === undefined || secretKeys === undefined || platformToken === undefined;
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {
@@ -269,24 +247,6 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
     yield problem('secret key', `does not decrypt the secrets of ${webhooksText(others)}`, restoreKey);
   else if (sealed) yield fine('secret key', 'decrypts the secrets of all webhooks');
   else yield fine('secret key', 'valid; there are no webhooks yet');
-}
-
-/** Checks the files that `serve` reads. Files in a database URL are read with the settings. */
-async function* files({ catalogueFile, portalLogoFile }: Config): AsyncGenerator<Finding> {
-  const checks = [
-    ['catalogue', catalogueFile, (file: string) => readCatalogueFile(file, recordedPayloads)],
-    ['portal logo', portalLogoFile, loadPortalLogo],
-  ] as const;
-  for (const [check, file, load] of checks) {
-    if (file === undefined) continue;
-    const failure = await load(file).then(
-      () => undefined,
-      (error: Error) => error.message,
-    );
-    yield failure === undefined
-      ? fine(check, `${file} can be used`)
-      : problem(check, failure, 'Correct the file or the setting.');
-  }
 }
 
 /** Checks the setting in this environment. A running service may have been started with another one. */

@@ -5,7 +5,7 @@ import { OperatorError } from '../values/operator-error.js';
 import { SecretBox } from '../values/secret-box.js';
 
 /** What to do about a data directory that cannot be used. */
-export const needsDirectory =
+const needsDirectory =
   'Set it to a writable directory. If you set DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN, ' +
   'Posthorn does not need one.';
 
