@@ -1,17 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { EmbeddedUnavailable } from './account.js';
-import {
-  type Cluster,
-  type Connection,
-  connectionTo,
-  openCluster,
-  startServer,
-  stopServer,
-} from './cluster.js';
+import * as clusters from './cluster.js';
 
 export interface EmbeddedDatabase {
-  connection: Connection & { database: string };
+  connection: clusters.Connection & { database: string };
   /** Closes the connection, and stops the server if no other process uses it. */
   close: () => Promise<void>;
 }
@@ -32,7 +25,7 @@ export async function openEmbedded(
   purpose: 'serve' | 'command',
   overTcp?: boolean,
 ): Promise<EmbeddedDatabase> {
-  const cluster = await openCluster(dataDir, overTcp);
+  const cluster = await clusters.openCluster(dataDir, overTcp);
   let session = await enter(cluster);
   if (purpose === 'serve' && !(await takeServing(session.client))) {
     await leave(cluster, session);
@@ -76,16 +69,16 @@ export async function openEmbedded(
 
 interface Session {
   client: pg.Client;
-  connection: Connection;
+  connection: clusters.Connection;
   /** Resolves when the connection has ended for any reason. */
   lost: Promise<void>;
 }
 
 /** Starts the server if necessary and connects. Retries if the server is shutting down. */
-async function enter(cluster: Cluster): Promise<Session> {
+async function enter(cluster: clusters.Cluster): Promise<Session> {
   for (let attempt = 1; ; attempt++) {
-    const server = await startServer(cluster);
-    const connection = connectionTo(cluster, server);
+    const server = await clusters.startServer(cluster);
+    const connection = clusters.connectionTo(cluster, server);
     const client = new pg.Client({
       ...connection,
       database: 'postgres',
@@ -129,12 +122,12 @@ async function takeServing(client: pg.Client): Promise<boolean> {
   }
 }
 
-async function leave(cluster: Cluster, session: Session): Promise<void> {
+async function leave(cluster: clusters.Cluster, session: Session): Promise<void> {
   const alone = await session.client
     .query('select pg_advisory_unlock_shared($1), pg_try_advisory_lock($1) as alone', [presence])
     .then(({ rows }) => rows[0].alone === true)
     .catch(() => false);
-  if (alone) await stopServer(cluster);
+  if (alone) await clusters.stopServer(cluster);
   await session.client.end().catch(() => undefined);
 }
 

@@ -1,8 +1,7 @@
 import { CommandFailure, jsonLines } from 'posthorn';
 import * as chains from '../audit/chain-store.js';
 import type { Database } from '../postgres/database.js';
-import type { OperatorCommand } from './operator.js';
-import { organizationOf } from './options.js';
+import { type OperatorCommand, organizationOf } from './operator.js';
 import { withDatabase } from './with-database.js';
 
 const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };

@@ -3,12 +3,7 @@ import { EmbeddedUnavailable, hasDatabase } from '@posthorn/embedded';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
-import {
-  type DatabaseFacts,
-  obstaclesIn,
-  readDatabaseFacts,
-  readSealedSecret,
-} from '../postgres/database-checks.js';
+import * as checks from '../postgres/database-checks.js';
 import { compareSchema } from '../postgres/migrate.js';
 import { connectionsOf } from '../processes/membership.js';
 import { type Config, unknownSettings } from '../settings/config.js';
@@ -100,11 +95,11 @@ async function* database(config: Config): AsyncGenerator<Finding> {
 
 async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {
   const askedMs = Date.now();
-  const facts = await readDatabaseFacts(pool);
+  const facts = await checks.readDatabaseFacts(pool);
   // Assume that the clock was read halfway through the round trip.
   const skewMs = facts.clock_ms - (askedMs + Date.now()) / 2;
   const where = isEmbedded ? `embedded, in ${config.dataDir}` : `as ${facts.user}`;
-  const obstacles = obstaclesIn(facts);
+  const obstacles = checks.obstaclesIn(facts);
   const has = (name: string) => obstacles.some(({ check }) => check === name);
   if (!has('database')) yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
   for (const { check, detail, remedy } of obstacles) yield problem(check, detail, remedy);
@@ -151,7 +146,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
 }
 
 function* aboutSettings(
-  { settings, is_standby }: DatabaseFacts,
+  { settings, is_standby }: checks.DatabaseFacts,
   isEmbedded: boolean,
   { processes = 1 }: Config,
 ): Generator<Finding> {
@@ -188,7 +183,7 @@ function* aboutSettings(
     );
 }
 
-function permissions({ user, can_create, owner, is_owner }: DatabaseFacts): Finding {
+function permissions({ user, can_create, owner, is_owner }: checks.DatabaseFacts): Finding {
   if (is_owner === false)
     return problem(
       'permissions',
@@ -234,7 +229,7 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
     yield problem('secret key', 'POSTHORN_SECRET_KEY is not set', remedy);
     return;
   }
-  const sealed = migrated ? await readSealedSecret(pool) : undefined;
+  const sealed = migrated ? await checks.readSealedSecret(pool) : undefined;
   const box = await openSecretBox(config);
   try {
     if (sealed) box.open(sealed.secret, sealed.id);

@@ -2,11 +2,10 @@ import type { Command } from 'posthorn';
 import { auditVerify } from './audit.js';
 import { catalogueApply, catalogueDiff } from './catalogue.js';
 import { doctor } from './doctor.js';
-import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
 import { organizationForget, organizationMove, organizationRename } from './organization.js';
 import { readCommands } from './reads.js';
-import { demo, serve } from './serve.js';
+import { demo, migrateCommand, serve } from './serve.js';
 import { status } from './status.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 

@@ -1,24 +1,19 @@
-import {
-  auditList,
-  type Command,
-  deliveriesGet,
-  deliveriesList,
-  eventsGet,
-  eventsList,
-  eventsTail,
-  limitOf,
-} from 'posthorn';
+import * as cli from 'posthorn';
 import type { LocalApi } from './local-api.js';
-import type { OperatorCommand } from './operator.js';
-import { organizationOf, rangeOf, workspaceOf } from './options.js';
+import { type OperatorCommand, organizationOf, rangeOf, workspaceOf } from './operator.js';
 
 /** Commands for integrators that read the database if an operator runs them. */
-export const readCommands = [eventsList, eventsGet, eventsTail, deliveriesList, deliveriesGet, auditList].map(
-  onDatabase,
-);
+export const readCommands = [
+  cli.eventsList,
+  cli.eventsGet,
+  cli.eventsTail,
+  cli.deliveriesList,
+  cli.deliveriesGet,
+  cli.auditList,
+].map(onDatabase);
 
 /** Returns a command that sends its requests to the routes of the service in this process, without a token. */
-function onDatabase({ run, ...command }: Command): OperatorCommand {
+function onDatabase({ run, ...command }: cli.Command): OperatorCommand {
   return {
     ...command,
     run: async (context) => {
@@ -31,7 +26,7 @@ function onDatabase({ run, ...command }: Command): OperatorCommand {
         action: options.action,
         target_id: options.target,
         ...rangeOf(options),
-        limit: limitOf(options),
+        limit: cli.limitOf(options),
       };
       const failed = new AbortController();
       let opening: Promise<LocalApi> | undefined;

@@ -1,7 +1,11 @@
 import cluster from 'node:cluster';
+import { resolve } from 'node:path';
+import { json } from 'posthorn';
+import { blocked, migrate } from '../postgres/migrate.js';
 import { unknownSettings } from '../settings/config.js';
 import type { OperatorCommand } from './operator.js';
 import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
+import { openTarget } from './with-database.js';
 
 const drainMsMax = 9_900;
 /** A start that takes longer waits for the database, or for another node to migrate it. */
@@ -81,5 +85,31 @@ export const demo: OperatorCommand = {
     // Imported here because no other command needs it.
     const { runDemoCommand } = await import('./demo-run.js');
     await runDemoCommand(context);
+  },
+};
+
+export const migrateCommand: OperatorCommand = {
+  name: 'migrate',
+  summary: 'Apply migrations and exit.',
+  options: { json },
+  run: async ({ options, config, terminal }) => {
+    terminal.finishesWithoutReader = true;
+    const { database, embedded, close } = await openTarget(config);
+    // These settings suggest production, so DATABASE_URL may be missing by mistake.
+    if (embedded && (config.secretKeys ?? config.platformToken) !== undefined && !options.json)
+      terminal.line(`DATABASE_URL is not set: using the embedded database in ${resolve(config.dataDir)}.`);
+    try {
+      const applied = await migrate(database, () => {
+        if (!options.json) terminal.line(blocked);
+      });
+      if (options.json) {
+        terminal.line(JSON.stringify({ applied }));
+        return;
+      }
+      for (const name of applied) terminal.line(`applied ${name}`);
+      if (applied.length === 0) terminal.line('Nothing to apply: the database is up to date.');
+    } finally {
+      await close();
+    }
   },
 };

@@ -1,13 +1,4 @@
-import {
-  type Column,
-  json,
-  limitOf,
-  limitOption,
-  organizationText,
-  shortTime,
-  type Terminal,
-  timeColumn,
-} from 'posthorn';
+import * as cli from 'posthorn';
 import {
   type FailingWebhook,
   type Overview,
@@ -31,14 +22,14 @@ export const status: OperatorCommand = {
     'Show the nodes, the waiting deliveries, the failing webhooks, the partitions, and whether the secret key works.',
   options: {
     limit: {
-      ...limitOption,
+      ...cli.limitOption,
       description: 'Maximum number of failing webhooks, 1 to 1000, newest failures first.',
       fallback: failingMax,
     },
-    json,
+    json: cli.json,
   },
   run: async ({ options, config, terminal }) => {
-    const limit = limitOf({ limit: options.limit ?? failingMax });
+    const limit = cli.limitOf({ limit: options.limit ?? failingMax });
     const overview = await withDatabase(config, async (database) =>
       readOverview(database, limit, await keyPrefixes(config)),
     );
@@ -76,7 +67,7 @@ async function keyPrefixes(config: Config): Promise<readonly Buffer[] | undefine
   return (await openSecretBox(config)).prefixes;
 }
 
-function showFigures(terminal: Terminal, overview: Overview): void {
+function showFigures(terminal: cli.Terminal, overview: Overview): void {
   const { nodes, deliveries, webhooks, oldest_due_seconds: oldestDueSeconds } = overview;
   const alive = nodes.filter((node) => node.alive);
   const dead = nodes.length - alive.length;
@@ -131,26 +122,26 @@ export function adviceFor(
   return advice;
 }
 
-const failingColumns: readonly Column<FailingWebhook>[] = [
+const failingColumns: readonly cli.Column<FailingWebhook>[] = [
   { title: 'webhook', of: ({ webhook_id }) => webhook_id },
-  timeColumn('failing since', ({ failing_since }) => failing_since),
+  cli.timeColumn('failing since', ({ failing_since }) => failing_since),
   { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
   { title: 'URL', of: ({ url }) => withoutQuery(url), spare: 1, cuts: true },
   {
     title: 'organization',
-    of: ({ organization_id, organization_name }) => organizationText(organization_id, organization_name),
+    of: ({ organization_id, organization_name }) => cli.organizationText(organization_id, organization_name),
     spare: 2,
   },
 ];
 
-const partitionColumns: readonly Column<Partitions>[] = [
+const partitionColumns: readonly cli.Column<Partitions>[] = [
   { title: 'table', of: ({ table }) => table },
   { title: 'partitions', of: ({ partitions }) => String(partitions) },
   { title: 'size', of: ({ bytes }) => String(bytes), short: ({ bytes }) => megabytes(bytes) },
   {
     title: 'until (UTC)',
     of: ({ until }) => until?.toISOString() ?? '-',
-    short: ({ until }) => (until ? shortTime(until) : '-'),
+    short: ({ until }) => (until ? cli.shortTime(until) : '-'),
   },
 ];
 
@@ -163,7 +154,7 @@ function withoutQuery(url: string): string {
   return url.replace(/\?.*$/, '?…');
 }
 
-function title(terminal: Terminal, text: string): void {
+function title(terminal: cli.Terminal, text: string): void {
   terminal.line();
   terminal.line(terminal.paint('bold', text));
 }

@@ -6,8 +6,7 @@ import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
-import type { OperatorCommand } from './operator.js';
-import { matching, organizationOf, workspaceOf } from './options.js';
+import { matching, type OperatorCommand, organizationOf, workspaceOf } from './operator.js';
 import { requireHere, withDatabase, writtenHere } from './with-database.js';
 
 export const tokenCreate: OperatorCommand = {

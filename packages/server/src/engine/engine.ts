@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type LeasedDelivery, noRoom, type RecordedBatch, type Room } from '../events/recording-store.js';
+import { NotificationListener } from '../postgres/connection.js';
 import type { Database, DatabaseTarget } from '../postgres/database.js';
-import { NotificationListener } from '../postgres/notifications.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
 import type { WebhookKey } from '../webhooks/webhook-store.js';

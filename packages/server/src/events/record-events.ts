@@ -3,12 +3,7 @@ import { createPayloadValidator } from '../catalogue/payload.js';
 import type { Fault } from '../values/fault.js';
 import type { NewEvent, NewPlatformEvent } from './event.js';
 import { createEventChecker, type EventChecker } from './new-event.js';
-import {
-  queryable,
-  type RecordedEvent,
-  recordEvents as record,
-  type TransactionClient,
-} from './recording-store.js';
+import * as recording from './recording-store.js';
 
 /** Reports events that the catalogue refuses. Nothing was recorded, and the caller's transaction is untouched. */
 export class InvalidEvents extends Error {
@@ -26,13 +21,13 @@ export class InvalidEvents extends Error {
  * event, in order. Throws `InvalidEvents` if the catalogue refuses one.
  */
 export async function recordEvents(
-  client: TransactionClient,
+  client: recording.TransactionClient,
   events: readonly NewPlatformEvent[],
-): Promise<readonly RecordedEvent[]> {
+): Promise<readonly recording.RecordedEvent[]> {
   const check = await checkerFor(client);
   const faults = check(events);
   if (faults.length > 0) throw new InvalidEvents(faults);
-  return record(client, events as readonly NewEvent[]);
+  return recording.recordEvents(client, events as readonly NewEvent[]);
 }
 
 /** A node of the service also needs up to this long to see a change of the catalogue. */
@@ -40,15 +35,15 @@ const freshMs = 2_000;
 /** A process rarely records in more than one database. */
 const checkersMax = 4;
 
-const seen = new WeakMap<TransactionClient, { revision: string; atMs: number }>();
+const seen = new WeakMap<recording.TransactionClient, { revision: string; atMs: number }>();
 /** By revision, because reading the types and compiling their schemas takes milliseconds. */
 const checkers = new Map<string, EventChecker>();
 
-async function checkerFor(client: TransactionClient): Promise<EventChecker> {
+async function checkerFor(client: recording.TransactionClient): Promise<EventChecker> {
   const last = seen.get(client);
   const known = last && performance.now() - last.atMs < freshMs ? checkers.get(last.revision) : undefined;
   if (known) return known;
-  const database = queryable(client);
+  const database = recording.queryable(client);
   const atMs = performance.now();
   let revision = await readRevision(database);
   let checker = checkers.get(revision);

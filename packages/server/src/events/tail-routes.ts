@@ -15,13 +15,7 @@ import { type Arrived, type Route, route } from '../web/route.js';
 import { eventFilters, text } from '../web/schemas.js';
 import type { UnsentBytes } from '../web/unsent-bytes.js';
 import { eventJsonPosition } from './event.js';
-import {
-  type EventFilter,
-  type EventReads,
-  endOfStream,
-  readEventPage,
-  readHorizonMs,
-} from './event-store.js';
+import * as events from './event-store.js';
 
 const pollMs = 500;
 const keepAliveMs = 15_000;
@@ -34,7 +28,7 @@ const tailsPerOrganizationMax = 100;
 
 export interface TailOptions {
   database: Database;
-  eventReads: EventReads;
+  eventReads: events.EventReads;
   now: () => number;
   /** Returns the earliest time from which events can still be read. */
   earliestMs: () => number;
@@ -59,7 +53,7 @@ export function tailRoute(options: TailOptions): Route {
     const known = horizons.get(organizationId);
     if (known) return known;
     if (horizons.size >= horizonsMax) horizons.clear();
-    const horizon = new CoalescedCall(() => readHorizonMs(options.database, organizationId));
+    const horizon = new CoalescedCall(() => events.readHorizonMs(options.database, organizationId));
     horizons.set(organizationId, horizon);
     return horizon;
   }
@@ -96,7 +90,7 @@ export function tailRoute(options: TailOptions): Route {
     compress: false,
     handler: async (request, reply) => {
       const { tenancy, input } = request;
-      const start = input ?? (await endOfStream(options.database, tenancy.organization_id));
+      const start = input ?? (await events.endOfStream(options.database, tenancy.organization_id));
       reply
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
@@ -118,7 +112,7 @@ export function tailRoute(options: TailOptions): Route {
 
   async function* messages(
     request: FastifyRequest,
-    filters: Omit<EventFilter, 'fromMs'>,
+    filters: Omit<events.EventFilter, 'fromMs'>,
     start: Position,
     unsent: {
       hold: (bytes: number) => (() => void) | undefined;
@@ -144,7 +138,7 @@ export function tailRoute(options: TailOptions): Route {
       const filter = { ...filters, fromMs: options.earliestMs() };
       const page = await reads.runUnlessAborted(organization, signal, async () => {
         if (!(await options.isStillAllowed(request))) return undefined;
-        return readEventPage(options.database, filter, 'asc', position, batchSize, {
+        return events.readEventPage(options.database, filter, 'asc', position, batchSize, {
           reads: options.eventReads,
           readHorizon: () => horizonOf(organization).call(),
           bytesMax: batchBytesMax,

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { queueRedelivery } from '../../src/deliveries/history-store.js';
 import { recordBatch } from '../../src/events/recording-store.js';
-import { NotificationListener } from '../../src/postgres/notifications.js';
+import { NotificationListener } from '../../src/postgres/connection.js';
 import { batch, event } from '../support/client.js';
 import { eventsOf, recordFor, roomOf, subscribe, withNode } from '../support/deliveries.js';
 import { recordText } from '../support/recording.js';
