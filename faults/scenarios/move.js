@@ -138,6 +138,8 @@ const failsOver = (isKilled) =>
     await west.cluster.replicated(standby);
     await standby.stop();
     await lock.end();
+    // A command that is not killed has decided that it is done, and waits before it looks once more.
+    if (!isKilled) await command.until('Finishing…');
     await until('the takeover', async () => command.hasEnded || (await isActive()), stepMs, 5);
     await world.fault('failover of the new cell to a standby without the takeover', async () => {
       if (isKilled) await command.kill();

@@ -82,10 +82,7 @@ export async function requireHere(client: Queryable, organizationId: string, typ
 }
 
 /** A relocation that is not over, or that has left a copy here. */
-export interface OpenRelocation extends Relocation {
-  organization_id: string;
-  since: Date;
-}
+export type OpenRelocation = Relocation & { organization_id: string; since: Date };
 
 /** Lists the organizations that are stopped, are arriving, or have left a copy here, the longest first. */
 export async function listOpenRelocations(database: Queryable): Promise<readonly OpenRelocation[]> {

@@ -12,7 +12,7 @@ import { countMissing, deleteCopy } from './copy-store.js';
 import { deliveriesReturn, eventsCounted, transactionsEnd } from './drain-store.js';
 import { requireAll } from './forget.js';
 import { nextOfAbort, nextOfMove, type Side, type Step } from './plan.js';
-import { accept, changeState, MoveRefused, readEndMs, readSides } from './state-store.js';
+import { accept, changeState, MoveRefused, readSides } from './state-store.js';
 
 export interface MoveOptions extends CopyOptions {
   /** Who moves the organization. */
@@ -109,12 +109,12 @@ export class Move {
   }
 
   private async copy(from: Side, to: Side): Promise<void> {
-    const { organizationId, from: source, to: target } = this.#options;
+    const { from: source, to: target } = this.#options;
     // Until the organization was stopped, the service could record its own events about the attempts in flight.
     await this.#settle(from);
-    const endMs = await readEndMs(source, organizationId);
-    await eventsCounted(source, from.name, endMs);
-    await eventsCounted(target, to.name, endMs);
+    const nowMs = await readClockMs(source);
+    await eventsCounted(source, from.name, nowMs);
+    await eventsCounted(target, to.name, nowMs);
     await copyOrganization(this.#options, from, to);
   }
 

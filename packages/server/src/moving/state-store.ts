@@ -91,14 +91,3 @@ export async function changeState(
   });
   return rowCount === 1;
 }
-
-/** Returns the time of the stop of an organization, or of its last event, which may have a later time. */
-export async function readEndMs(database: Queryable, organizationId: string): Promise<number> {
-  const { rows } = await database.query<{ at: Date | null }>({
-    text: `
-  select greatest((select stopped_at from posthorn.relocations where organization_id = $1),
-                  (select max(created_at) from posthorn.events where organization_id = $1)) as at`,
-    values: [organizationId],
-  });
-  return rows[0]!.at?.getTime() ?? 0;
-}
