@@ -83,6 +83,11 @@ export class Api {
     return this.#pages(`/v1/events?organization_id=${organization}&order=asc&type=agent.run.completed`);
   }
 
+  /** Yields every event about this subject, in order. */
+  eventsAbout(subjectId) {
+    return this.#pages(`/v1/events?organization_id=${organization}&order=asc&subject_id=${subjectId}`);
+  }
+
   /** Yields every delivery of a webhook. */
   deliveries(webhookId) {
     return this.#pages(`/v1/webhooks/${webhookId}/deliveries?`);

@@ -3,7 +3,7 @@
  *
  * - `acknowledged`: the ID of each event that the platform listener acknowledged, by its number
  * - `events`: what `GET /v1/events` lists
- * - `doors`: for each webhook, what its receiver got and what the API lists of its deliveries
+ * - `doors`: for each webhook, which events pass its filter, what its receiver got and what the API lists of its deliveries
  * - `faults`: what was done to the system, and when
  */
 export function balance({ acknowledged, events, doors, faults }) {
@@ -14,15 +14,19 @@ export function balance({ acknowledged, events, doors, faults }) {
   let [acknowledgedCount, delivered, listed, inDoubt] = [0, 0, 0, 0];
 
   const deliveries = doors.map((door) => deliveriesOf(door, note));
-  const isDelivered = (number) => doors.every(({ succeeded }) => (succeeded[number] ?? 0) > 0);
-  const isListed = (id) => deliveries.every((byEvent) => byEvent.get(id) === 'success');
+  const isDelivered = (number) =>
+    doors.every(({ succeeded, passes }) => (succeeded[number] ?? 0) > 0 === passes(number));
+  const isListed = (number, id) =>
+    deliveries.every(
+      (byEvent, index) => byEvent.get(id) === (doors[index].passes(number) ? 'success' : undefined),
+    );
   const count = Math.max(acknowledged.length, byNumber.length);
   for (let number = 0; number < count; number += 1) {
     const [given, stored] = [acknowledged[number], byNumber[number]];
     if (given === undefined && stored === undefined) continue;
     if (given === undefined) inDoubt += 1;
     else acknowledgedCount += 1;
-    const [arrived, shown] = [isDelivered(number), stored !== undefined && isListed(stored)];
+    const [arrived, shown] = [isDelivered(number), stored !== undefined && isListed(number, stored)];
     if (given !== undefined && arrived) delivered += 1;
     if (given !== undefined && shown && stored === given) listed += 1;
     const isComplete = arrived && shown && (given === undefined || stored === given);

@@ -9,6 +9,7 @@ import { late } from './scenarios/late.js';
 import { move } from './scenarios/move.js';
 import { names } from './scenarios/names.js';
 import { overload } from './scenarios/overload.js';
+import { pauses } from './scenarios/pauses.js';
 import { receivers } from './scenarios/receivers.js';
 import { recordPoints } from './scenarios/record-points.js';
 import { restart } from './scenarios/restart.js';
@@ -21,7 +22,7 @@ import { upgrade } from './scenarios/upgrade.js';
 /** The scenarios that seeds take turns with, in this order. */
 const rounds = [
   ...[kill, recordPoints, settlePoints, restart, slow, connections, cuts, failover, diskFull],
-  ...[takeover, late, clocks, upgrade, receivers, names, certificates, overload, move],
+  ...[takeover, late, clocks, upgrade, receivers, names, certificates, overload, move, pauses],
 ];
 
 /** Every scenario. */
@@ -29,7 +30,7 @@ export const scenarios = [...rounds, short];
 
 const trialsPerSeed = 3;
 
-/** Returns the scenarios of a seed. Successive seeds take turns, so that six seeds cover all. */
+/** Returns the scenarios of a seed. Successive seeds take turns, so that seven seeds cover all. */
 export function scenariosOf(seed) {
   return Array.from(
     { length: trialsPerSeed },

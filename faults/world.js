@@ -11,6 +11,7 @@ import { template } from './template.js';
 import { until } from './waiting.js';
 
 const secret = 'faults-signing-secret';
+const everything = { filter: null, passes: () => true };
 /** Long enough for the last retries and the end of the longest lease, even on a busy machine. */
 const settleMs = 90_000;
 /** How many duplicates of a webhook are looked up. */
@@ -47,7 +48,18 @@ export class World {
   }
 
   async #build(shape, random) {
-    const { nodes = 1, doors = 2, load = {}, https, base, walMb, place, prepare, started } = shape;
+    const {
+      nodes = 1,
+      doors = 2,
+      load = {},
+      filters = {},
+      https,
+      base,
+      walMb,
+      place,
+      prepare,
+      started,
+    } = shape;
     this.cluster = await Cluster.at(place?.(this) ?? join(this.path, 'primary'));
     this.cluster.copy(await template(walMb));
     await prepare?.(this);
@@ -67,7 +79,7 @@ export class World {
     this.#api = await Api.open(this.nodes[0]);
     if (https) await this.receivers.certify(https.key, https.cert);
     for (let number = 1; number <= doors; number += 1)
-      await this.openDoor(`/hook-${number}`, base?.(this, number));
+      await this.openDoor(`/hook-${number}`, base?.(this, number), filters[`/hook-${number}`]);
     this.#startMb = Math.max(...this.nodes.map((node) => node.memoryMb.now));
     this.producer = new Producer(this.nodes, random, load);
   }
@@ -80,12 +92,27 @@ export class World {
     return this.#doors.map(({ path }) => path);
   }
 
-  /** Creates a webhook with a receiver of its own. */
-  async openDoor(path, base = this.receivers.secureUrl ?? this.receivers.url) {
+  /** Creates a webhook with a receiver of its own. It gets the events whose numbers pass its filter. */
+  async openDoor(path, base = this.receivers.secureUrl ?? this.receivers.url, filter = everything) {
     await this.receivers.open(path, secret);
-    const id = await this.#api.createWebhook(`${base}${path}`, secret);
-    this.#doors.push({ path, id });
+    const id = await this.#api.createWebhook(`${base}${path}`, secret, { filter: filter.filter });
+    this.#doors.push({ path, id, passes: filter.passes });
     return id;
+  }
+
+  /** Changes the webhook of a door. */
+  change(path, fields) {
+    return this.#api.request('PATCH', `/v1/webhooks/${this.#idOf(path)}`, fields);
+  }
+
+  /** Returns the types of the events about the incidents of a door, in their order. */
+  async incidents(path) {
+    const types = await collect(this.#api.eventsAbout(this.#idOf(path)), ({ type }) => type);
+    return types.filter((type) => /failing|recovered/.test(type));
+  }
+
+  #idOf(path) {
+    return this.#doors.find((door) => door.path === path).id;
   }
 
   /** Returns the ID of the event with this number, or undefined if it was not recorded. */
@@ -149,8 +176,8 @@ export class World {
     const { acknowledged, statuses, dishonest, slowestMs, offered } = this.producer;
     const complete = async () => {
       const progress = await this.receivers.progress();
-      const count = this.producer.acknowledgedCount;
-      return this.doors.every((path) => progress[path] >= count);
+      const numbers = [...acknowledged.keys()].filter((number) => acknowledged[number] !== undefined);
+      return this.#doors.every(({ path, passes }) => progress[path] >= numbers.filter(passes).length);
     };
     const arrivedMs = performance.now();
     await until('the arrival of every event', complete, settleMs, 100).catch(() => undefined);
@@ -162,7 +189,7 @@ export class World {
       await new Promise((waited) => setTimeout(waited, 500));
       books = await this.#books(acknowledged);
     }
-    for (const { promise, holds } of this.#checks) this.expect(promise, holds(books));
+    for (const { promise, holds } of this.#checks) this.expect(promise, await holds(books));
     books.faulty.push(...this.#broken);
     for (const text of dishonest) books.faulty.push(`a response that the contract does not allow: ${text}`);
     return {
@@ -188,8 +215,8 @@ export class World {
       ...this.#doors.map((door) => collect(this.#api.deliveries(door.id), summaryOf)),
     ]);
     const reports = await this.receivers.report();
-    const doors = this.#doors.map(({ path, id }, index) => ({
-      ...{ id, ...reports.find((report) => report.path === path) },
+    const doors = this.#doors.map(({ path, id, passes }, index) => ({
+      ...{ id, passes, ...reports.find((report) => report.path === path) },
       deliveries: deliveries[index],
     }));
     for (const door of doors) await this.#markLate(door, events);

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Held, startReceiver } from '../support/receiver.js';
 import { sharedService } from '../support/service.js';
@@ -124,6 +125,54 @@ describe('a paused webhook', () => {
       event.id,
       event.id,
     ]);
+  });
+
+  it('sends no event of a pause before its end, then each of them once, and fails none, in any order of steps', async () => {
+    const step = fc.constantFrom('record', 'record', 'pause', 'resume', 'fail', 'heal');
+    const property = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
+      const tenant = await newTenant(service);
+      const { receiver, webhook } = await tenant.connect();
+      const succeeded: string[] = [];
+      const heal = () => {
+        receiver.onDelivery = (response, { envelope }) => {
+          succeeded.push(envelope.id);
+          response.end();
+        };
+      };
+      const all: string[] = [];
+      let held: string[] | undefined;
+      const resume = async () => {
+        if (held && held.length > 0) {
+          // A test is sent after everything that could have been sent by mistake.
+          await tenant.data('POST', `${pathOf(webhook)}/test`, { event_type: 'invoice.paid' });
+          const arrived = receiver.deliveries.all.map(({ envelope }) => envelope.id);
+          expect(arrived.filter((id) => held?.includes(id))).toEqual([]);
+        }
+        await setStatus(tenant, webhook, 'active');
+        held = undefined;
+      };
+      heal();
+      for (const name of steps) {
+        if (name === 'record') {
+          const { id } = await tenant.record();
+          all.push(id);
+          held?.push(id);
+        } else if (name === 'pause') {
+          if (!held) await setStatus(tenant, webhook, 'paused');
+          held ??= [];
+        } else if (name === 'resume') await resume();
+        else if (name === 'heal') heal();
+        else receiver.onDelivery = 500;
+      }
+      heal();
+      await resume();
+      await tenant.settled(webhook, all.length);
+      await tenant.bringForward(webhook);
+      await tenant.settled(webhook, all.length, ({ status, final }) => final && status === 'success');
+      expect(succeeded.filter((id) => all.includes(id)).sort()).toEqual(all.sort());
+      expect(await tenant.events({ type: 'webhook.delivery_failed' })).toEqual([]);
+    });
+    await fc.assert(property, { numRuns: 8 });
   });
 
   it('must have been active', async () => {
