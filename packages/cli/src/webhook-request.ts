@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Event } from '@posthorn/client';
 import { type SigningKey, sign } from '@posthorn/receiver';
+import type { Options } from './command.js';
+import { choiceOf } from './listing.js';
 import { version } from './version.js';
 
 /** A request as the service sends it: headers in their order, and the body. */
@@ -9,6 +11,17 @@ export interface WebhookRequest {
   body: string;
 }
 
+const formats = ['envelope', 'event', 'thin', 'cloudevents'] as const;
+type Format = (typeof formats)[number];
+
+export const formatOption = {
+  value: formats.join('|'),
+  description: 'Format of the body, as in webhooks.',
+  fallback: 'envelope',
+} as const;
+
+export const formatOf = (options: Options): Format => choiceOf(options, 'format', formats) ?? 'envelope';
+
 /**
  * Returns the request that the service would send for an event: the same body, byte for byte, and the same headers. The
  * payload is the text that was recorded.
@@ -16,28 +29,53 @@ export interface WebhookRequest {
 export function webhookRequest(
   event: Event,
   payload: string,
-  key: SigningKey | string,
-  now: Date,
+  { format, key, now }: { format: Format; key: SigningKey | string; now: Date },
 ): WebhookRequest {
-  const { id, type, created_at, organization_id, workspace_id, subject, actor } = event;
-  const body =
-    `{"id":"${id}","type":"${type}","created_at":"${created_at}",` +
-    `"organization_id":${JSON.stringify(organization_id)},` +
-    `"workspace_id":${JSON.stringify(workspace_id)},"data":${payload}}`;
+  const body = bodyOf(format, event, payload);
   return {
     headers: [
-      ['Content-Type', 'application/json'],
+      ['Content-Type', format === 'cloudevents' ? 'application/cloudevents+json' : 'application/json'],
       ['Accept-Encoding', 'identity'],
       ['User-Agent', `Posthorn/${version}`],
-      ...Object.entries(sign(body, { id, timestamp: now, key })),
-      ['X-Service-Subject', referenceText(subject)],
-      ['X-Service-Actor', referenceText(actor)],
+      ...Object.entries(sign(body, { id: event.id, timestamp: now, key })),
+      ['X-Service-Subject', referenceText(event.subject)],
+      ['X-Service-Actor', referenceText(event.actor)],
       ['X-Service-Delivery', newId('WDLV', now)],
       ['X-Service-Attempt', '1'],
     ],
     body,
   };
 }
+
+function bodyOf(format: Format, event: Event, payload: string): string {
+  const { id, type, created_at, organization_id, workspace_id, subject, actor } = event;
+  switch (format) {
+    case 'envelope':
+      return `${opened({ id, type, created_at, organization_id, workspace_id })},"data":${payload}}`;
+    case 'event':
+    case 'thin': {
+      const shown = format === 'event' ? `,"payload":${payload}` : '';
+      return `${opened({ id, type, organization_id, workspace_id, actor, subject })}${shown},"created_at":"${created_at}"}`;
+    }
+    case 'cloudevents': {
+      const attributes = {
+        ...{ specversion: '1.0', id, source: `/organizations/${encodeURIComponent(organization_id)}`, type },
+        ...{
+          time: created_at,
+          subject: `${subject.type}/${subject.id}`,
+          datacontenttype: 'application/json',
+        },
+        organizationid: organization_id,
+        ...(workspace_id !== null && { workspaceid: workspace_id }),
+        ...{ actortype: actor.type, actorid: actor.id },
+      };
+      return `${opened(attributes)},"data":${payload}}`;
+    }
+  }
+}
+
+/** Returns the JSON of an object without the brace that ends it. */
+const opened = (fields: object) => JSON.stringify(fields).slice(0, -1);
 
 function referenceText({ type, id }: Event['subject']): string {
   const text = `${type}/${id}`;

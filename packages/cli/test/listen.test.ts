@@ -33,23 +33,29 @@ describe('listen', async () => {
     return { tenant, env, listen };
   }
 
-  test('forwards an event with the bytes and headers of a real delivery', async () => {
-    const forwarded = await startReceiver();
-    const { tenant, listen } = await listener('--forward-to', forwarded.url);
-    const { receiver } = await tenant.connect(200, { secret });
-    await listen();
-    const payload =
-      '{ "id": "INV-1",\t"amount_minor": 100, "rate": 1.10, "big": 12345678901234567890, "u": "\\u00e9ü" }';
-    const given = JSON.stringify([event({ organization_id: tenant.organization, payload: 'PAYLOAD' })]);
-    await recordText(service.database, given.replace('"PAYLOAD"', payload));
-    const [real, local] = [await receiver.deliveries.nth(1), await forwarded.deliveries.nth(1)];
-    expect(local.body.toString()).toBe(real.body.toString());
-    const stable = (headers: object) =>
-      Object.fromEntries(Object.entries(headers).filter(([name]) => ![...unsigned, 'host'].includes(name)));
-    expect(stable(local.headers)).toEqual(stable(real.headers));
-    expect(Object.keys(local.headers).sort()).toEqual(Object.keys(real.headers).sort());
-    expect(verify(local.body, local.headers, secret)).toMatchObject({ ok: true, signedAt: expect.any(Date) });
-  });
+  test.each(['envelope', 'event', 'thin', 'cloudevents'])(
+    'forwards an event with the bytes and headers of a real delivery in the format %s',
+    async (format) => {
+      const forwarded = await startReceiver();
+      const { tenant, listen } = await listener('--forward-to', forwarded.url, '--format', format);
+      const { receiver } = await tenant.connect(200, { secret, format });
+      await listen();
+      const payload =
+        '{ "id": "INV-1",\t"amount_minor": 100, "rate": 1.10, "big": 12345678901234567890, "u": "\\u00e9ü" }';
+      const given = JSON.stringify([event({ organization_id: tenant.organization, payload: 'PAYLOAD' })]);
+      await recordText(service.database, given.replace('"PAYLOAD"', payload));
+      const [real, local] = [await receiver.deliveries.nth(1), await forwarded.deliveries.nth(1)];
+      expect(local.body.toString()).toBe(real.body.toString());
+      const stable = (headers: object) =>
+        Object.fromEntries(Object.entries(headers).filter(([name]) => ![...unsigned, 'host'].includes(name)));
+      expect(stable(local.headers)).toEqual(stable(real.headers));
+      expect(Object.keys(local.headers).sort()).toEqual(Object.keys(real.headers).sort());
+      expect(verify(local.body, local.headers, secret)).toMatchObject({
+        ok: true,
+        signedAt: expect.any(Date),
+      });
+    },
+  );
 
   test('prints status and time, and what a failing receiver said with a command that sends it again', async () => {
     const receiver = await startReceiver({ onDelivery: { status: 500, body: 'database is locked' } });

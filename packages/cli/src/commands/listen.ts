@@ -9,7 +9,7 @@ import { jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { requestText, saveRequest } from '../saved-request.js';
 import { untilStopped } from '../stopping.js';
-import { webhookRequest } from '../webhook-request.js';
+import { formatOf, formatOption, webhookRequest } from '../webhook-request.js';
 import { tailLine } from './events.js';
 
 export const listen: Command = {
@@ -37,6 +37,7 @@ export const listen: Command = {
       choices: ['now'],
       description: 'Start now, or after this event, instead of where the last run ended.',
     },
+    format: formatOption,
     print: { description: 'Print every request with its headers and body.' },
     save: {
       value: 'dir',
@@ -131,7 +132,8 @@ class Sender {
 
   async handle(event: Event): Promise<void> {
     const { options, terminal } = this.#context;
-    const request = webhookRequest(event, this.#texts.payloadOf(event), this.#key, new Date());
+    const how = { format: formatOf(options), key: this.#key, now: new Date() };
+    const request = webhookRequest(event, this.#texts.payloadOf(event), how);
     const text = requestText(this.#target, request);
     const file = options.save === undefined ? undefined : await saveRequest(options.save, event.id, text);
     const result = this.#target && (await forward(this.#target, request));
@@ -143,7 +145,7 @@ class Sender {
   /** Returns the command that sends an event again, with the options that this command was given. */
   #commandFor({ id }: Event): string {
     const { options } = this.#context;
-    const given = ['secret', 'profile', 'url'].flatMap((name) => {
+    const given = ['secret', 'format', 'profile', 'url'].flatMap((name) => {
       const value = options[name];
       return value === undefined ? [] : [`--${name}`, value];
     });

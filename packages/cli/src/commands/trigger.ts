@@ -9,7 +9,7 @@ import { json } from '../listing.js';
 import { suggestionFor } from '../parser.js';
 import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
-import { newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
+import { formatOf, formatOption, newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
 import { unknownType } from './types.js';
 import { webhooksTest } from './webhook-status.js';
 
@@ -30,6 +30,7 @@ export const trigger: Command = {
         'Replace a value in the sample, such as payload.amount_minor=100, if the schema of the service allows it. Can be repeated.',
       repeats: true,
     },
+    format: formatOption,
     secret: {
       value: 'secret',
       description:
@@ -70,18 +71,19 @@ async function requestOf(
 ): Promise<{ event: Event; request: WebhookRequest }> {
   const { argument, lists } = context;
   const now = new Date();
+  const how = { format: formatOf(context.options), key: secret, now };
   const changes = (lists.set ?? []).map(changeOf);
   if (/^EVT-/i.test(argument)) {
     if (changes.length > 0)
       throw new UsageError('--set works only with an event type: recorded events cannot be changed.');
     const connection = await connect(context);
     const event = await connection.posthorn.events.get(await eventId(connection, argument));
-    return { event, request: webhookRequest(event, connection.texts.payloadOf(event), secret, now) };
+    return { event, request: webhookRequest(event, connection.texts.payloadOf(event), how) };
   }
   const text = changed(await sampleOf(context, now), changes);
   const event = JSON.parse(text) as Event;
   if (changes.length > 0) await requireValid(context, event);
-  return { event, request: webhookRequest(event, memberOf(text, 'payload') ?? '{}', secret, now) };
+  return { event, request: webhookRequest(event, memberOf(text, 'payload') ?? '{}', how) };
 }
 
 /** Returns the JSON of an event with a sample of its type. It is not parsed, so that numbers stay as they are written. */
