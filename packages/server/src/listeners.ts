@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { TokenDirectory } from './access/auth.js';
+import { requirePlatformToken, TokenDirectory } from './access/auth.js';
 import { GuessLimit } from './access/rate-limits.js';
 import type { LiveCatalogue } from './catalogue/live-catalogue.js';
 import type { DeliveryParts } from './delivering.js';
 import { Recorder } from './events/recorder.js';
 import type { RecordedBatch } from './events/recording-store.js';
-import { createMonitoringListener } from './operations/monitoring.js';
+import { metricsRoute } from './operations/metrics.js';
 import type { Tracing } from './operations/tracing.js';
 import { createPlatformApi } from './platform-api.js';
 import { createPublicApi } from './public-api.js';
@@ -13,7 +13,9 @@ import type { PublicApiParts } from './public-routes.js';
 import { type Config, ConfigError } from './settings/config.js';
 import { platformToken } from './settings/keys.js';
 import { Repeating } from './signals/repeating.js';
-import { listen } from './web/listener.js';
+import { healthRoutes } from './web/health.js';
+import { createListener, listen } from './web/listener.js';
+import { addRoutes } from './web/route.js';
 
 export interface ListenerParts extends Omit<PublicApiParts, 'tokens' | 'guesses'> {
   catalogue: LiveCatalogue;
@@ -94,15 +96,21 @@ export class Listeners {
   }
 
   /**
-   * Listens for health checks and metrics, if the address is free. Several nodes on one machine may have the same
-   * settings, and a node can work without being monitored.
+   * On a node without the `platform` role, listens for health checks and, if there is a platform token, metrics, if the
+   * address is free. Several nodes on one machine may have the same settings, and a node can work without being monitored.
    */
   async #openMonitoring(): Promise<string | undefined> {
-    const { config, logger } = this.#parts;
-    const app = await createMonitoringListener(
-      { ...this.#parts, guesses: this.#guesses },
-      await monitoringToken(config),
-    );
+    const { config, logger, metrics, isReady } = this.#parts;
+    const app = await createListener({
+      name: 'monitoring',
+      logger,
+      bodyLimit: 1024,
+      trustedProxies: config.trustedProxies,
+      onFinished: metrics.observeRequests('monitoring'),
+    });
+    const token = await monitoringToken(config);
+    if (token !== undefined) requirePlatformToken(app, token, this.#guesses);
+    addRoutes(app, [...healthRoutes(isReady), ...(token === undefined ? [] : [metricsRoute(metrics)])]);
     this.#apps.push(app);
     try {
       return await listen(app, 'monitoring', config.platformHost, config.platformPort);

@@ -90,6 +90,17 @@ export async function readAuditedOrganizations(
   return rows.map(({ organization_id }) => organization_id);
 }
 
+const organizationsAtOnce = 100;
+
+/** Yields the organizations that have a chain or entries. */
+export async function* auditedOrganizations(database: Queryable): AsyncGenerator<string> {
+  for (let last: string | undefined = ''; last !== undefined; ) {
+    const some = await readAuditedOrganizations(database, last, organizationsAtOnce);
+    yield* some;
+    last = some.at(-1);
+  }
+}
+
 /**
  * Verifies an organization's chain from its first entry to its last and recomputes every hash. New entries may be
  * written in the meantime. Stops at the first fault.

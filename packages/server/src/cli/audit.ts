@@ -1,11 +1,9 @@
 import { CommandFailure, jsonLines } from 'posthorn';
 import * as chains from '../audit/chain-store.js';
-import type { Database } from '../postgres/database.js';
 import { type OperatorCommand, organizationOf } from './operator.js';
 import { withDatabase } from './with-database.js';
 
 const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };
-const organizationsAtOnce = 100;
 
 export const auditVerify: OperatorCommand = {
   name: 'audit verify',
@@ -16,7 +14,7 @@ export const auditVerify: OperatorCommand = {
     const only = organizationOf(options);
     let [checked, broken] = [0, 0];
     await withDatabase(config, async (database) => {
-      for await (const id of organizationsOf(database, only)) {
+      for await (const id of only === undefined ? chains.auditedOrganizations(database) : [only]) {
         const report = await chains.verifyChain(database, id, (seen, of) =>
           terminal.status(terminal.paint('dim', `${id}: ${seen} of ${of}`)),
         );
@@ -34,20 +32,6 @@ export const auditVerify: OperatorCommand = {
     );
   },
 };
-
-async function* organizationsOf(database: Database, only: string | undefined): AsyncGenerator<string> {
-  if (only !== undefined) {
-    yield only;
-    return;
-  }
-  let last = '';
-  for (;;) {
-    const some = await chains.readAuditedOrganizations(database, last, organizationsAtOnce);
-    yield* some;
-    if (some.length < organizationsAtOnce) return;
-    last = some.at(-1) ?? last;
-  }
-}
 
 function reportBody({ organization_id, entries, position, head, fault }: chains.ChainReport) {
   return fault

@@ -21,14 +21,14 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
   requireSettings(config);
   const stop = new Stop();
   terminal.endsWithItsReader = false;
-  process.stdout.on('error', () => stop.ask());
+  process.stdout.on('error', () => stop.abort());
   const log = new LogKeeper();
   const isDashboard = terminal.isInteractive && env.TERM !== 'dumb';
   let closeView = () => {};
   const onStart = (running: demo.RunningDemo) => {
     if (isDashboard) {
       log.hold((message) => running.figures.troubled(message));
-      const keys = { onQuit: () => stop.ask(), onInterrupt: () => stop.insist() };
+      const keys = { onQuit: () => stop.abort(), onInterrupt: () => stop.insist() };
       closeView = demo.showDashboard(running, (style, text) => terminal.paint(style, text), keys);
     } else if (!options.json) closeView = demo.printLines(running, (line) => terminal.line(line));
   };
@@ -102,32 +102,24 @@ function requireSettings({ roles, egressAllow }: Config): void {
  * Stops the demo gracefully on the first signal and immediately on a later one. A signal right after the first one is
  * the same Ctrl-C, forwarded by npm.
  */
-class Stop {
-  readonly #controller = new AbortController();
+class Stop extends AbortController {
   #askedMs = 0;
   /** Whether the terminal was closed. */
   isHungUp = false;
 
   constructor() {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => this.insist());
-    process.on('SIGHUP', () => {
-      this.isHungUp = true;
-    });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  ask(): void {
-    if (this.signal.aborted) return;
-    this.#askedMs = performance.now();
-    this.#controller.abort();
+    super();
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(name, () => {
+        this.isHungUp ||= name === 'SIGHUP';
+        this.insist();
+      });
   }
 
   insist(): void {
     if (this.signal.aborted && performance.now() - this.#askedMs > sameSignalMs) process.exit(130);
-    this.ask();
+    if (!this.signal.aborted) this.#askedMs = performance.now();
+    this.abort();
   }
 }
 

@@ -32,29 +32,21 @@ export async function recordEvents(
 
 /** A node of the service also needs up to this long to see a change of the catalogue. */
 const freshMs = 2_000;
-/** A process rarely records in more than one database. */
-const checkersMax = 4;
 
 const seen = new WeakMap<recording.TransactionClient, { revision: string; atMs: number }>();
-/** By revision, because reading the types and compiling their schemas takes milliseconds. */
-const checkers = new Map<string, EventChecker>();
+/** The latest, because reading the types and compiling their schemas takes milliseconds. */
+let latest: { revision: string; check: EventChecker } | undefined;
 
 async function checkerFor(client: recording.TransactionClient): Promise<EventChecker> {
   const last = seen.get(client);
-  const known = last && performance.now() - last.atMs < freshMs ? checkers.get(last.revision) : undefined;
-  if (known) return known;
+  const isFresh = last && performance.now() - last.atMs < freshMs;
+  if (isFresh && latest?.revision === last.revision) return latest.check;
   const database = recording.queryable(client);
   const atMs = performance.now();
-  let revision = await readRevision(database);
-  let checker = checkers.get(revision);
-  if (!checker) {
-    const stored = await readCatalogue(database);
-    revision = stored.revision;
-    checker = createEventChecker(stored.catalogue, createPayloadValidator(stored.catalogue));
-    const [oldest] = checkers.keys();
-    if (checkers.size >= checkersMax && oldest !== undefined) checkers.delete(oldest);
-    checkers.set(revision, checker);
+  if (latest?.revision !== (await readRevision(database))) {
+    const { revision, catalogue } = await readCatalogue(database);
+    latest = { revision, check: createEventChecker(catalogue, createPayloadValidator(catalogue)) };
   }
-  seen.set(client, { revision, atMs });
-  return checker;
+  seen.set(client, { revision: latest.revision, atMs });
+  return latest.check;
 }

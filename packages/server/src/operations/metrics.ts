@@ -1,5 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import * as outcomes from '../outcomes/outcome.js';
+import { type Route, route } from '../web/route.js';
+import { text } from '../web/schemas.js';
 
 /** The classes of a status other than 2xx. A label must have few values, so it does not contain the status itself. */
 const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
@@ -145,4 +147,20 @@ function reasonOf(outcome: outcomes.Outcome): FailureReason {
   if (outcome.kind === 'no_response') return outcome.error;
   const reason = `${Math.floor(outcome.httpStatus / 100)}xx`;
   return statusReasons.find((known) => known === reason) ?? 'other_status';
+}
+
+/** Returns `GET /metrics`. */
+export function metricsRoute(metrics: Metrics): Route {
+  return route({
+    method: 'GET',
+    path: '/metrics',
+    operationId: 'metrics',
+    tag: 'Monitoring',
+    summary: 'Get metrics',
+    description: 'Returns metrics in the Prometheus text format.',
+    early: true,
+    produces: ['text/plain'],
+    returns: { 200: text('Metrics.') },
+    handler: async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
+  });
 }
