@@ -210,7 +210,7 @@ describeInBrowser('the editors of a webhook', async (open) => {
 
   it('give a webhook waits between its attempts and a time to be deleted, in plain words', async () => {
     const tenant = await newTenant(service, { scopes });
-    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
     const { page, faults } = await open(service.publicUrl);
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
     await page.getByText('Headers, rate limit, retries, expiry').click();
@@ -236,6 +236,12 @@ describeInBrowser('the editors of a webhook', async (open) => {
       retry_schedule: ['30s', '10m', '6h'],
       expires_at: new Date(`${day}T12:00`).toISOString(),
     });
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1, ({ attempts }) => attempts === 1);
+    await visit(page, `/webhooks/${webhook.id}/deliveries/${delivery.id}`, 'invoice.paid');
+    await page.locator('.tape .open').nth(2).waitFor();
+    expect(await page.locator('.tape .open').count()).toBe(3);
+    await visit(page, `/webhooks/${webhook.id}?tab=settings`, 'orders-eu');
     await waits.fill('');
     await press(page, 'Keep it');
     await press(page, 'Save');
