@@ -17,6 +17,8 @@ export const limitOption = {
   fallback: '25',
 } as const;
 export const jsonLines = { description: 'Print one JSON object per line.' } as const;
+/** Options for every list with a time range. */
+export const listOptions = { ...rangeOptions, limit: limitOption, json: jsonLines } as const;
 export const json = { description: 'Print JSON.' } as const;
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

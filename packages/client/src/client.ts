@@ -1,40 +1,8 @@
-import type {
-  AuditChain,
-  AuditEntry,
-  ChangeWebhookRequest,
-  CreatedWebhook,
-  CreateWebhookRequest,
-  Delivery,
-  DeliveryDetail,
-  Event,
-  EventType,
-  GetStatsQuery,
-  ListAllDeliveriesQuery,
-  ListAuditLogsQuery,
-  ListDeliveriesQuery,
-  ListEventDeliveriesQuery,
-  ListEventsQuery,
-  ListWebhooksQuery,
-  PreviewResult,
-  PreviewWebhookRequest,
-  Replay,
-  ReplayRequest,
-  RotatedWebhook,
-  RotateSecretRequest,
-  Stats,
-  TailEventsQuery,
-  TestResult,
-  TestWebhookRequest,
-  Token,
-  WaitingDelivery,
-  Webhook,
-  WebhookStats,
-} from './api.js';
+import type * as api from './api.js';
 import { type List, listAt } from './list.js';
 import { headerOption } from './option-values.js';
-import { at } from './path.js';
 import { Tail, type TailOptions } from './tail.js';
-import { newKey, type Query, Transport, type TransportOptions } from './transport.js';
+import { at, newKey, type Query, Transport, type TransportOptions } from './transport.js';
 
 export interface CallOptions {
   /** Cancels the call, which then throws the signal's reason. */
@@ -59,87 +27,95 @@ export class Posthorn {
 
   readonly events = {
     /** Lists events, newest first unless `order` is `asc`. */
-    list: (query: ListEventsQuery, options?: CallOptions) => this.#list<Event>('/v1/events', query, options),
+    list: (query: api.ListEventsQuery, options?: CallOptions) =>
+      this.#list<api.Event>('/v1/events', query, options),
     /** Returns one event. */
-    get: (eventId: string, options?: CallOptions) => this.#get<Event>(at`/v1/events/${eventId}`, options),
+    get: (eventId: string, options?: CallOptions) => this.#get<api.Event>(at`/v1/events/${eventId}`, options),
     /** Returns the body of the response for one event, as text: all numbers keep their digits. */
     getText: (eventId: string, options?: CallOptions) =>
       this.#transport.text('GET', at`/v1/events/${eventId}`, { signal: options?.signal }),
     /** Follows new events. Reconnects automatically and misses none. */
-    tail: (query: TailEventsQuery, options: TailOptions = {}) => new Tail(this.#transport, query, options),
+    tail: (query: api.TailEventsQuery, options: TailOptions = {}) =>
+      new Tail(this.#transport, query, options),
     /**
      * Lists the deliveries of one event to all webhooks, including those that are waiting for their first
      * attempt.
      */
-    deliveries: (eventId: string, query?: ListEventDeliveriesQuery, options?: CallOptions) =>
-      this.#list<Delivery>(at`/v1/events/${eventId}/deliveries`, query, options),
+    deliveries: (eventId: string, query?: api.ListEventDeliveriesQuery, options?: CallOptions) =>
+      this.#list<api.Delivery>(at`/v1/events/${eventId}/deliveries`, query, options),
   };
 
   readonly eventTypes = {
     /** Lists every event type, with the JSON Schema and an example of its payload. */
-    list: (options?: CallOptions) => this.#list<EventType>('/v1/event-types', {}, options),
+    list: (options?: CallOptions) => this.#list<api.EventType>('/v1/event-types', {}, options),
   };
 
   readonly webhooks = {
-    list: (query?: ListWebhooksQuery, options?: CallOptions) =>
-      this.#list<Webhook>('/v1/webhooks', query, options),
+    list: (query?: api.ListWebhooksQuery, options?: CallOptions) =>
+      this.#list<api.Webhook>('/v1/webhooks', query, options),
     /**
      * Creates a webhook and waits for the verification of its URL. If you pass no secret, the service
      * generates one, and the result contains it. Prefer to pass one: if a response is lost, the client repeats
      * the request, and the repeated response does not contain a generated secret.
      */
-    create: (webhook: CreateWebhookRequest, options?: WriteOptions) =>
-      this.#post<CreatedWebhook>('/v1/webhooks', webhook, options),
+    create: (webhook: api.CreateWebhookRequest, options?: WriteOptions) =>
+      this.#post<api.CreatedWebhook>('/v1/webhooks', webhook, options),
     /** Returns which past events a webhook would have got. Changes nothing. */
-    preview: (preview: PreviewWebhookRequest, options?: CallOptions) =>
-      this.#data<PreviewResult>('POST', '/v1/webhooks/preview', { body: preview, signal: options?.signal }),
+    preview: (preview: api.PreviewWebhookRequest, options?: CallOptions) =>
+      this.#data<api.PreviewResult>('POST', '/v1/webhooks/preview', {
+        body: preview,
+        signal: options?.signal,
+      }),
     get: (webhookId: string, options?: CallOptions) =>
-      this.#get<Webhook>(at`/v1/webhooks/${webhookId}`, options),
-    change: (webhookId: string, change: ChangeWebhookRequest, options?: CallOptions) =>
-      this.#data<Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, { body: change, signal: options?.signal }),
+      this.#get<api.Webhook>(at`/v1/webhooks/${webhookId}`, options),
+    change: (webhookId: string, change: api.ChangeWebhookRequest, options?: CallOptions) =>
+      this.#data<api.Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, {
+        body: change,
+        signal: options?.signal,
+      }),
     /** Deletes a webhook. Fails with `not_found` if the webhook no longer exists. */
     delete: (webhookId: string, options?: CallOptions): Promise<void> =>
       this.#transport.delete(at`/v1/webhooks/${webhookId}`, options?.signal),
     verify: (webhookId: string, options?: WriteOptions) =>
-      this.#post<Webhook>(at`/v1/webhooks/${webhookId}/verify`, undefined, options),
+      this.#post<api.Webhook>(at`/v1/webhooks/${webhookId}/verify`, undefined, options),
     /**
      * Replaces the secret. If you pass none, the service generates one, and the result contains it. Prefer to pass
      * one: if a response is lost, the client repeats the request, and the repeated response does not contain a
      * generated secret.
      */
-    rotateSecret: (webhookId: string, rotation: RotateSecretRequest = {}, options?: WriteOptions) =>
-      this.#post<RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
+    rotateSecret: (webhookId: string, rotation: api.RotateSecretRequest = {}, options?: WriteOptions) =>
+      this.#post<api.RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
     /** Sends one test event. The call succeeds even if the receiver fails: check `status`. */
-    test: (webhookId: string, test: TestWebhookRequest, options?: CallOptions) =>
-      this.#data<TestResult>('POST', at`/v1/webhooks/${webhookId}/test`, {
+    test: (webhookId: string, test: api.TestWebhookRequest, options?: CallOptions) =>
+      this.#data<api.TestResult>('POST', at`/v1/webhooks/${webhookId}/test`, {
         body: test,
         signal: options?.signal,
       }),
     /** Returns statistics for the last 48 hours. */
     stats: (webhookId: string, options?: CallOptions) =>
-      this.#get<WebhookStats>(at`/v1/webhooks/${webhookId}/stats`, options),
-    deliveries: (webhookId: string, query?: ListDeliveriesQuery, options?: CallOptions) =>
-      this.#list<Delivery>(at`/v1/webhooks/${webhookId}/deliveries`, query, options),
+      this.#get<api.WebhookStats>(at`/v1/webhooks/${webhookId}/stats`, options),
+    deliveries: (webhookId: string, query?: api.ListDeliveriesQuery, options?: CallOptions) =>
+      this.#list<api.Delivery>(at`/v1/webhooks/${webhookId}/deliveries`, query, options),
     /** Sends past events again, in the background. */
-    replay: (webhookId: string, replay: ReplayRequest, options?: WriteOptions) =>
-      this.#post<Replay>(at`/v1/webhooks/${webhookId}/replay`, replay, options),
+    replay: (webhookId: string, replay: api.ReplayRequest, options?: WriteOptions) =>
+      this.#post<api.Replay>(at`/v1/webhooks/${webhookId}/replay`, replay, options),
     getReplay: (webhookId: string, replayId: string, options?: CallOptions) =>
-      this.#get<Replay>(at`/v1/webhooks/${webhookId}/replays/${replayId}`, options),
+      this.#get<api.Replay>(at`/v1/webhooks/${webhookId}/replays/${replayId}`, options),
   };
 
   readonly deliveries = {
     /** Lists the deliveries of all webhooks. */
-    list: (query?: ListAllDeliveriesQuery, options?: CallOptions) =>
-      this.#list<Delivery>('/v1/deliveries', query, options),
+    list: (query?: api.ListAllDeliveriesQuery, options?: CallOptions) =>
+      this.#list<api.Delivery>('/v1/deliveries', query, options),
     /** Returns a delivery with all its attempts. */
     get: (webhookId: string, deliveryId: string, options?: CallOptions) =>
-      this.#get<DeliveryDetail>(at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}`, options),
+      this.#get<api.DeliveryDetail>(at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}`, options),
     /**
      * Delivers the event again. If the delivery is still waiting for an attempt, that attempt is made now
      * instead.
      */
     redeliver: (webhookId: string, deliveryId: string, options?: WriteOptions) =>
-      this.#post<WaitingDelivery>(
+      this.#post<api.WaitingDelivery>(
         at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}/redeliver`,
         undefined,
         options,
@@ -147,19 +123,19 @@ export class Posthorn {
   };
 
   readonly auditLogs = {
-    list: (query?: ListAuditLogsQuery, options?: CallOptions) =>
-      this.#list<AuditEntry>('/v1/audit-logs', query, options),
+    list: (query?: api.ListAuditLogsQuery, options?: CallOptions) =>
+      this.#list<api.AuditEntry>('/v1/audit-logs', query, options),
     /** Checks whether one of the newest entries was altered or removed. */
-    chain: (options?: CallOptions) => this.#get<AuditChain>('/v1/audit-logs/chain', options),
+    chain: (options?: CallOptions) => this.#get<api.AuditChain>('/v1/audit-logs/chain', options),
   };
 
   /** Returns what the service knows about the token of this client. */
-  token(options?: CallOptions): Promise<Token> {
+  token(options?: CallOptions): Promise<api.Token> {
     return this.#get('/v1/token', options);
   }
 
   /** Returns statistics over time. */
-  stats(query: GetStatsQuery = {}, options?: CallOptions): Promise<Stats> {
+  stats(query: api.GetStatsQuery = {}, options?: CallOptions): Promise<api.Stats> {
     return this.#data('GET', '/v1/stats', { query, signal: options?.signal });
   }
 

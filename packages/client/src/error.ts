@@ -72,17 +72,8 @@ export async function errorOf(response: Response): Promise<PosthornError> {
   const text = await response.text().catch(() => '');
   const problem = problemIn(text);
   if (!problem) return unexpected(response, undefined, common);
-  const { code, title, detail, errors, request_id, possible_moves, cell } = problem;
-  return new PosthornError({
-    ...common,
-    code,
-    title,
-    detail,
-    errors,
-    possibleMoves: possible_moves,
-    cell,
-    requestId: request_id ?? common.requestId,
-  });
+  const { request_id: requestId = common.requestId, possible_moves: possibleMoves } = problem;
+  return new PosthornError({ ...problem, ...common, requestId, possibleMoves });
 }
 
 /** Returns the error for a response that is not from the service. */

@@ -1,18 +1,8 @@
 import type { Event } from './api.js';
 import type { CallOptions } from './client.js';
 import { listAt } from './list.js';
-import { at } from './path.js';
-import type {
-  CreatePortalSessionRequest,
-  CreateTokenRequest,
-  IssuedToken,
-  ListedToken,
-  ListTokensQuery,
-  Organization,
-  PortalSession,
-  ReferenceInput,
-} from './platform-api.js';
-import { Transport, type TransportOptions } from './transport.js';
+import type * as api from './platform-api.js';
+import { at, Transport, type TransportOptions } from './transport.js';
 
 /** A service line, an invoice or another thing with a lifecycle. Its other fields depend on its type. */
 export interface Resource {
@@ -34,13 +24,13 @@ export interface Resource {
 export interface NewResource {
   organization_id: string;
   workspace_id?: string | null;
-  actor: ReferenceInput;
+  actor: api.ReferenceInput;
   [attribute: string]: unknown;
 }
 
 /** The body of a move request: the actor, and the fields of this move. */
 export interface Move {
-  actor: ReferenceInput;
+  actor: api.ReferenceInput;
   [detail: string]: unknown;
 }
 
@@ -64,11 +54,11 @@ export class Platform {
 
   readonly tokens = {
     /** Creates an access token for the public API. Only this result contains the token, in `token`. */
-    create: (token: CreateTokenRequest, options?: CallOptions) =>
-      this.#send<IssuedToken>('POST', '/platform/tokens', token, options),
+    create: (token: api.CreateTokenRequest, options?: CallOptions) =>
+      this.#send<api.IssuedToken>('POST', '/platform/tokens', token, options),
     /** Lists the tokens of an organization. */
-    list: (query: ListTokensQuery, options?: CallOptions) =>
-      listAt<ListedToken>(this.#transport, '/platform/tokens', query, options?.signal),
+    list: (query: api.ListTokensQuery, options?: CallOptions) =>
+      listAt<api.ListedToken>(this.#transport, '/platform/tokens', query, options?.signal),
     /** Revokes a token. Fails with `not_found` if it is already revoked. */
     revoke: (tokenId: string, options?: CallOptions): Promise<void> =>
       this.#transport.delete(at`/platform/tokens/${tokenId}`, options?.signal),
@@ -76,16 +66,16 @@ export class Platform {
 
   readonly portalSessions = {
     /** Creates a session for one visit to the portal. Open its `url` in a frame, and do not store it. */
-    create: (session: CreatePortalSessionRequest, options?: CallOptions) =>
-      this.#send<PortalSession>('POST', '/platform/portal-sessions', session, options),
+    create: (session: api.CreatePortalSessionRequest, options?: CallOptions) =>
+      this.#send<api.PortalSession>('POST', '/platform/portal-sessions', session, options),
   };
 
   readonly organizations = {
     /** Gets an organization that was named. Fails with `not_found` for any other one. */
-    get: (organizationId: string, options?: CallOptions): Promise<Organization> =>
+    get: (organizationId: string, options?: CallOptions): Promise<api.Organization> =>
       this.#send('GET', at`/platform/organizations/${organizationId}`, undefined, options),
     /** Sets the display name that the console and the portal show. Null removes it. */
-    rename: (organizationId: string, name: string | null, options?: CallOptions): Promise<Organization> =>
+    rename: (organizationId: string, name: string | null, options?: CallOptions): Promise<api.Organization> =>
       this.#send('PATCH', at`/platform/organizations/${organizationId}`, { name }, options),
   };
 

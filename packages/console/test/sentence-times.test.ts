@@ -6,10 +6,10 @@ import { splitAtTimes } from '../src/text/sentence-times';
 const attempt: FailedAttempt = {
   purpose: 'delivery',
   next: { kind: 'due', at: new Date('2026-11-18T09:00:00Z') },
-  attemptedAt: new Date('2026-11-08T20:41:07.250Z'),
-  httpStatus: 500,
+  attempted_at: new Date('2026-11-08T20:41:07.250Z'),
+  http_status: 500,
   error: null,
-  durationMs: 80,
+  duration_ms: 80,
   response: null,
   url: 'https://orders.example/hooks',
   evidence: null,
@@ -18,7 +18,11 @@ const time = (text: string, at: string) => ({ text, at });
 
 test('the times in an explanation of the API are found as it writes them', () => {
   const headers = { 'retry-after': String(10 * 86_400) };
-  const { error_detail } = diagnose({ ...attempt, httpStatus: 429, evidence: { url: attempt.url, headers } });
+  const { error_detail } = diagnose({
+    ...attempt,
+    http_status: 429,
+    evidence: { url: attempt.url, headers },
+  });
   expect(splitAtTimes(error_detail)).toEqual([
     'The receiver asked the service to wait until ',
     time('18 Nov 2026 20:41:07 UTC', '2026-11-18T20:41:07.000Z'),

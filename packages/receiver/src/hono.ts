@@ -1,8 +1,7 @@
 import type { Context } from 'hono';
 import { MAX_BYTES } from './raw-body.js';
 import type { Receiver } from './receiver.js';
-import { webHandler } from './web.js';
-import { tooLarge, type WaitUntil, webReply } from './web-reply.js';
+import { tooLarge, type WaitUntil, webHandler, webReply } from './web.js';
 
 export interface HonoHandlerOptions {
   /** Longer bodies get 413. Default 10 MiB. */

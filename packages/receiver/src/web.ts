@@ -1,6 +1,8 @@
-import { collectBytes, MAX_BYTES } from './raw-body.js';
+import { collectBytes, MAX_BYTES, TOO_LARGE } from './raw-body.js';
 import type { Receiver } from './receiver.js';
-import { textResponse, tooLarge, type WaitUntil, webReply } from './web-reply.js';
+import type { Body } from './signing.js';
+
+export type WaitUntil = ((work: Promise<void>) => void) | undefined;
 
 export interface WebHandlerOptions {
   /** Longer bodies get 413. Default 10 MiB. */
@@ -29,4 +31,22 @@ export function webHandler(
 
 async function* chunksOf(request: Request): AsyncGenerator<Uint8Array> {
   if (request.body) yield* request.body;
+}
+
+/** Passes a request to the receiver, and tells the host about the work that continues after the response. */
+export async function webReply(
+  receiver: Receiver,
+  body: Body | ArrayBuffer,
+  headers: Headers,
+  waitUntil: WaitUntil,
+): Promise<Response> {
+  const { status, text, work } = await receiver.receive(body, headers, { isRaw: true });
+  if (work) waitUntil?.(work);
+  return textResponse(status, text);
+}
+
+export const tooLarge = (): Response => textResponse(413, TOO_LARGE);
+
+function textResponse(status: number, text: string, headers = {}): Response {
+  return new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers } });
 }

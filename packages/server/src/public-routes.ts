@@ -4,7 +4,7 @@ import { readLimits } from './access/read-slots.js';
 import { ownTokenRoute } from './access/token-routes.js';
 import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
-import { eventTypeRoutes } from './catalogue/event-type-routes.js';
+import { eventTypeRoutes } from './catalogue/catalogue-routes.js';
 import type { PortalLogo } from './console/console.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';

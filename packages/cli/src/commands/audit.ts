@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@posthorn/client';
 import type { Command } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
-import { jsonLines, limitOption, printList, rangeOf, rangeOptions } from '../listing.js';
+import { listOptions, printList, rangeOf } from '../listing.js';
 import { timeColumn } from '../short-time.js';
 import type { Column } from '../table.js';
 
@@ -14,9 +14,7 @@ export const auditList: Command = {
     actor: { value: 'id', description: 'Only entries by this actor.' },
     action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
     target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },
-    ...rangeOptions,
-    limit: limitOption,
-    json: jsonLines,
+    ...listOptions,
     ...connectionOptions,
   },
   readsDatabase: (context) => !namesConnection(context),

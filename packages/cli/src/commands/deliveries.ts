@@ -3,16 +3,7 @@ import { type Command, CommandFailure, type Context } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { deliveryStates, isHeld, queryOf, showDelivery, stateOf } from '../delivery-report.js';
 import { uncertain } from '../failure.js';
-import {
-  choiceOf,
-  exactTypeOf,
-  json,
-  jsonLines,
-  limitOption,
-  printList,
-  rangeOf,
-  rangeOptions,
-} from '../listing.js';
+import { choiceOf, exactTypeOf, json, listOptions, printList, rangeOf } from '../listing.js';
 import { progressOf } from '../polling.js';
 import { eventId, findDelivery, namesOf, onlyWebhook, webhookId } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
@@ -40,9 +31,7 @@ export const deliveriesList: Command = {
       description:
         'Only deliveries with this status. A failed delivery is either retrying (another attempt follows) or given_up.',
     },
-    ...rangeOptions,
-    limit: limitOption,
-    json: jsonLines,
+    ...listOptions,
     ...connectionOptions,
   },
   readsDatabase,

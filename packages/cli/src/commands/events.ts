@@ -2,16 +2,7 @@ import type { Event, Posthorn, TailEventsQuery } from '@posthorn/client';
 import type { Command, Options } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { indentedJson } from '../json-text.js';
-import {
-  choiceOf,
-  exactTypeOf,
-  json,
-  jsonLines,
-  limitOption,
-  printList,
-  rangeOf,
-  rangeOptions,
-} from '../listing.js';
+import { choiceOf, exactTypeOf, json, jsonLines, listOptions, printList, rangeOf } from '../listing.js';
 import { eventId } from '../short-id.js';
 import { timeColumn } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
@@ -42,10 +33,8 @@ export const eventsList: Command = {
   summary: 'List events.',
   options: {
     ...filters,
-    ...rangeOptions,
     order: { value: 'desc|asc', description: 'Newest first (desc) or oldest first (asc).', fallback: 'desc' },
-    limit: limitOption,
-    json: jsonLines,
+    ...listOptions,
     ...connectionOptions,
   },
   readsDatabase,

@@ -7,6 +7,13 @@ export interface RequestKey {
   key: string;
 }
 
+const valuesOf = ({ organization_id, token_id, route, key }: RequestKey) => [
+  organization_id,
+  token_id,
+  route,
+  key,
+];
+
 /** An earlier request with the same key, and its response if there is one yet. */
 export interface EarlierRequest {
   fingerprint: Buffer;
@@ -34,7 +41,6 @@ export async function takeRequestKey(
   fingerprint: Buffer,
   abandonedMs: number,
 ): Promise<EarlierRequest | undefined> {
-  const { organization_id, token_id, route, key: text } = key;
   const { rowCount } = await database.query({
     text: `
   insert into posthorn.request_keys as k (organization_id, token_id, route, key, fingerprint, created_at)
@@ -44,7 +50,7 @@ export async function takeRequestKey(
          status = null, body = null, location = null, running = false
    where k.created_at <= excluded.created_at - interval '24 hours'
       or (k.status is null and k.created_at < excluded.created_at - make_interval(secs => $6 / 1000.0))`,
-    values: [organization_id, token_id, route, text, fingerprint, abandonedMs],
+    values: [...valuesOf(key), fingerprint, abandonedMs],
   });
   if (rowCount === 1) return undefined;
   const { rows } = await database.query<EarlierRequest>({
@@ -53,7 +59,7 @@ export async function takeRequestKey(
          running and created_at >= clock_timestamp() - make_interval(secs => $5 / 1000.0) as running
     from posthorn.request_keys
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
-    values: [organization_id, token_id, route, text, abandonedMs],
+    values: [...valuesOf(key), abandonedMs],
   });
   // The key was released between the two statements: the earlier request just failed, and a retry gets the key.
   return rows[0] ?? { fingerprint, status: null, body: null, location: null, running: false };
@@ -63,7 +69,7 @@ export async function takeRequestKey(
 export async function storeResponse(
   database: Queryable,
   key: RequestKey,
-  response: StoredResponse,
+  { status, body, location }: StoredResponse,
   running = false,
 ): Promise<void> {
   await database.query({
@@ -71,16 +77,7 @@ export async function storeResponse(
   update posthorn.request_keys
      set status = $5, body = $6, location = $7, running = $8
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
-    values: [
-      key.organization_id,
-      key.token_id,
-      key.route,
-      key.key,
-      response.status,
-      response.body,
-      response.location,
-      running,
-    ],
+    values: [...valuesOf(key), status, body, location, running],
   });
 }
 
@@ -98,7 +95,7 @@ export async function releaseRequestKey(database: Queryable, key: RequestKey): P
   update posthorn.request_keys
      set running = false
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4 and running`,
-    values: [key.organization_id, key.token_id, key.route, key.key],
+    values: valuesOf(key),
   });
 }
 

@@ -60,23 +60,14 @@ function entryAbout(
 }
 
 export async function insertToken(database: Queryable, token: Token, hash: Buffer): Promise<void> {
+  const { organization_id, id, workspace_id, scopes, actor, created_at, expires_at, portal } = token;
+  const actorValues = [actor.type, actor.id];
   await database.query({
     text: `
   insert into posthorn.tokens
          (organization_id, id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at, portal)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    values: [
-      token.organization_id,
-      token.id,
-      token.workspace_id,
-      hash,
-      token.scopes,
-      token.actor.type,
-      token.actor.id,
-      token.created_at,
-      token.expires_at,
-      token.portal,
-    ],
+    values: [organization_id, id, workspace_id, hash, scopes, ...actorValues, created_at, expires_at, portal],
   });
 }
 

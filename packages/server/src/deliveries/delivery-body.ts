@@ -88,29 +88,10 @@ function attemptBody(
   next: NextAttempt,
   context: Omit<AttemptContext, 'webhookIsActive'>,
 ) {
-  const { attempt: number, attempted_at: attemptedAt, http_status, error, duration_ms, response } = attempt;
-  const base = {
-    attempt: number,
-    attempted_at: attemptedAt.toISOString(),
-    http_status,
-    error,
-    duration_ms,
-    response,
-  };
+  const { attempt: number, attempted_at, http_status, error, duration_ms, response, evidence } = attempt;
+  const base = { attempt: number, attempted_at, http_status, error, duration_ms, response };
   if (http_status !== null && http_status >= 200 && http_status <= 299) return base;
-  const evidence = attempt.evidence ?? null;
-  const diagnosis = diagnose({
-    purpose: 'delivery',
-    next,
-    attemptedAt,
-    error,
-    response,
-    evidence,
-    deliveryId,
-    ...context,
-    httpStatus: http_status,
-    durationMs: duration_ms,
-  });
+  const diagnosis = diagnose({ purpose: 'delivery', next, ...base, evidence, deliveryId, ...context });
   return { ...base, ...diagnosis, response_headers: evidence?.headers ?? {} };
 }
 

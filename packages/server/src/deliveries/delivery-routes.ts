@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Static, TObject } from 'typebox';
 import { changesBetween } from '../audit/audit.js';
 import { findEvent } from '../events/event-routes.js';
 import type { Database, Queryable } from '../postgres/database.js';
@@ -181,7 +182,7 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
 
   async function listed(
     of: Pick<DeliveryFilter, 'organization_id' | 'workspace_id' | 'webhook_id'>,
-    { status, final, event_type, event_id }: ListFilters,
+    { status, final, event_type, event_id }: Static<TObject<typeof deliveryFilters>>,
     input: ListRequest,
   ) {
     const { fromMs, toMs, after, limit } = input;
@@ -207,13 +208,6 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
     if (!delivery) throw new Problem('not_found', 'The delivery does not exist.');
     return { webhook, delivery, key };
   }
-}
-
-interface ListFilters {
-  status?: 'success' | 'failed';
-  final?: 'true' | 'false';
-  event_type?: string;
-  event_id?: string;
 }
 
 function searchedPage(page: DeliveryPage, input: ListRequest) {

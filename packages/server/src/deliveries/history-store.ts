@@ -109,18 +109,17 @@ export async function bringForward(client: Queryable, key: DeliveryKey): Promise
   return rows[0];
 }
 
+type Redelivery = Pick<StoredDelivery, 'webhook_id' | 'event_id' | 'event_created_at'> & {
+  organization_id: string;
+};
+
 /**
  * Queues another delivery of an event, for any node to claim. Returns undefined if the event no longer exists. The time
  * and the ID, which contains it, come from the database: claims and moves to other cells compare times with its clock.
  */
 export async function queueRedelivery(
   client: Queryable,
-  delivery: {
-    organization_id: string;
-    webhook_id: string;
-    event_id: string;
-    event_created_at: Date;
-  },
+  { organization_id, webhook_id, event_id, event_created_at }: Redelivery,
 ): Promise<StoredDelivery | undefined> {
   const clock = await client.query<{ now: Date }>({
     text: "select date_trunc('milliseconds', clock_timestamp()) as now",
@@ -136,13 +135,7 @@ export async function queueRedelivery(
     from posthorn.events e
    where e.organization_id = $1 and e.created_at = $5 and e.id = $4
   returning ${deliveryColumns}`,
-    values: [
-      delivery.organization_id,
-      delivery.webhook_id,
-      now,
-      delivery.event_id,
-      delivery.event_created_at,
-    ],
+    values: [organization_id, webhook_id, now, event_id, event_created_at],
   });
   if (rows[0]) await client.query({ text: 'select posthorn.announce_waiting()' });
   return rows[0];

@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/database.js';
 import { type Page, pageOf } from '../postgres/keyset.js';
-import type { Position } from '../values/cursor.js';
+import { type Position, valuesOf } from '../values/cursor.js';
 import { deliveryColumns, type ListedDelivery } from './history-store.js';
 import type { MissingWebhook } from './not-delivered.js';
 
@@ -176,7 +176,7 @@ const deletedMax = 1_000;
  */
 export async function listEventDeliveries(
   database: Queryable,
-  { organization_id, workspace_id, event }: EventDeliveriesFilter,
+  { organization_id, workspace_id, event: { id, created_at, type } }: EventDeliveriesFilter,
   after: Position | undefined,
   limit: number,
 ): Promise<readonly ListedDelivery[]> {
@@ -219,16 +219,7 @@ export async function listEventDeliveries(
    where $6::timestamptz is null or (created_at, id) < ($6, $7)
    order by created_at desc, id desc
    limit $8`,
-    values: [
-      organization_id,
-      workspace_id ?? null,
-      event.id,
-      event.created_at,
-      event.type,
-      after ? new Date(after.atMs) : null,
-      after?.id ?? null,
-      limit,
-    ],
+    values: [organization_id, workspace_id ?? null, id, created_at, type, ...valuesOf(after), limit],
   });
   return rows;
 }

@@ -1,4 +1,5 @@
-import { type DisabledReason, deliveryFailedType, type WebhookStatus } from '../webhooks/webhook.js';
+import type { StoredEvent } from '../events/event.js';
+import { type DisabledReason, deliveryFailedType, type Webhook } from '../webhooks/webhook.js';
 
 /** Why a webhook got no delivery of an event. */
 export const notDeliveredReasons = [
@@ -11,28 +12,11 @@ export const notDeliveredReasons = [
   'about_itself',
 ] as const;
 
-export interface NotDelivered {
-  webhook_id: string;
-  reason: (typeof notDeliveredReasons)[number];
-  detail: string;
-}
-
-interface MissedEvent {
-  type: string;
-  workspace_id: string | null;
-  subject_id: string;
-  created_at: Date;
-  payload: string;
-}
+type MissedEvent = Pick<StoredEvent, 'type' | 'workspace_id' | 'subject_id' | 'created_at' | 'payload'>;
 
 /** A webhook as it is now. */
-export interface MissingWebhook {
-  id: string;
-  workspace_id: string | null;
-  status: WebhookStatus;
-  disabled_reason: DisabledReason | null;
-  event_types: readonly string[];
-  created_at: Date;
+export interface MissingWebhook
+  extends Pick<Webhook, 'id' | 'workspace_id' | 'status' | 'disabled_reason' | 'event_types' | 'created_at'> {
   /** Whether the event matches the filter of the webhook, if it has one. */
   passes_filter: boolean;
 }
@@ -44,9 +28,13 @@ const disabledBecause: Record<DisabledReason, string> = {
 };
 
 /** Explains why a webhook that got no delivery of an event did not get one. What cannot change comes first. */
-export function whyNotDelivered(event: MissedEvent, webhook: MissingWebhook): NotDelivered {
+export function whyNotDelivered(event: MissedEvent, webhook: MissingWebhook) {
   const { id: webhook_id, workspace_id, event_types, status } = webhook;
-  const because = (reason: NotDelivered['reason'], detail: string) => ({ webhook_id, reason, detail });
+  const because = (reason: (typeof notDeliveredReasons)[number], detail: string) => ({
+    webhook_id,
+    reason,
+    detail,
+  });
   if (event.type.startsWith('webhook.') && event.subject_id === webhook_id)
     return because('about_itself', 'A webhook gets no events about itself.');
   if (isAboutServiceEvent(event))

@@ -4,19 +4,20 @@ import type { Queryable } from '../postgres/database.js';
 import { avoidScans } from '../postgres/transaction.js';
 import { isUnleased, resumption } from './history-store.js';
 
-export interface Replay {
+export interface ReplayKey {
   organization_id: string;
   webhook_id: string;
   id: string;
+}
+
+export interface Replay extends ReplayKey {
   status: 'running' | 'done' | 'cancelled';
   total: number;
   done: number;
   created_at: Date;
 }
 
-export interface NewReplay {
-  organization_id: string;
-  webhook_id: string;
+export interface NewReplay extends Omit<ReplayKey, 'id'> {
   from_at: Date;
   /** If this is in the future, the replay ends with the events that have been recorded so far. */
   to_at: Date;
@@ -90,8 +91,9 @@ const countedMaxWithFilter = 10_000;
  */
 export async function createReplay(
   client: Queryable,
-  replay: NewReplay,
+  { organization_id, webhook_id, from_at, to_at, event_types, only_failed }: NewReplay,
 ): Promise<(Replay & Pick<NewReplay, 'to_at'>) | undefined> {
+  const max = only_failed ? countedMaxWithDeliveries : countedMax;
   const { rows } = await client.query<Replay & Pick<NewReplay, 'to_at'>>({
     text: `
   with clock as materialized (
@@ -121,35 +123,20 @@ export async function createReplay(
    where (select count(*) from posthorn.replays
            where organization_id = r.organization_id and webhook_id = r.webhook_id and status = 'running') < $8
   returning ${columns}, to_at`,
-    values: [
-      replay.organization_id,
-      replay.webhook_id,
-      replay.from_at,
-      replay.to_at,
-      replay.event_types,
-      replay.only_failed,
-      replay.only_failed ? countedMaxWithDeliveries : countedMax,
-      runningMax,
-    ],
+    values: [organization_id, webhook_id, from_at, to_at, event_types, only_failed, max, runningMax],
   });
   return rows[0];
 }
 
 export async function readReplay(
   database: Queryable,
-  key: { organization_id: string; webhook_id: string; id: string },
+  { organization_id, webhook_id, id }: ReplayKey,
 ): Promise<Replay | undefined> {
   const { rows } = await database.query<Replay>({
     text: `select ${columns} from posthorn.replays where organization_id = $1 and webhook_id = $2 and id = $3`,
-    values: [key.organization_id, key.webhook_id, key.id],
+    values: [organization_id, webhook_id, id],
   });
   return rows[0];
-}
-
-export interface ReplayKey {
-  organization_id: string;
-  webhook_id: string;
-  id: string;
 }
 
 /**

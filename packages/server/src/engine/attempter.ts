@@ -3,7 +3,7 @@ import type { LeasedDelivery } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { NextAttempt } from '../outcomes/failed-attempt.js';
 import {
-  evidenceOf,
+  factsOf,
   isDelivered,
   judge,
   type Outcome,
@@ -183,19 +183,18 @@ type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
 
 /** Returns what the `webhook.failing` event contains about a failed attempt. */
 function causeOf(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, at: Date, url: URL): object {
-  const [httpStatus, error, response] =
-    outcome.kind === 'response' ? [outcome.httpStatus, null, outcome.response] : [null, outcome.error, null];
-  const { durationMs } = outcome;
+  const facts = factsOf(outcome, url);
+  const { http_status, error, duration_ms } = facts;
   const waitMs = verdict.kind === 'retry' ? (verdict.waitMs ?? 0) : undefined;
   const next: NextAttempt =
     waitMs === undefined
       ? { kind: 'none' }
-      : { kind: 'due', at: new Date(at.getTime() + durationMs + waitMs) };
+      : { kind: 'due', at: new Date(at.getTime() + duration_ms + waitMs) };
   const { error_detail, remedy } = diagnose({
-    ...{ purpose: 'delivery', next, attemptedAt: at, httpStatus, error, durationMs, response },
-    ...{ url: url.href, evidence: evidenceOf(outcome, url), deliveryId: delivery.delivery_id },
+    ...{ purpose: 'delivery', next, attempted_at: at, ...facts },
+    ...{ url: url.href, deliveryId: delivery.delivery_id },
   });
-  return { error, http_status: httpStatus, error_detail, remedy };
+  return { error, http_status, error_detail, remedy };
 }
 
 const notAttempted: Ended = { kind: 'not attempted' };

@@ -336,11 +336,11 @@ export function diagnose(attempt: FailedAttempt): Diagnosis {
 }
 
 function explains({ on, code, when }: Row, attempt: FailedAttempt): boolean {
-  const { httpStatus, error, evidence } = attempt;
+  const { http_status, error, evidence } = attempt;
   const isMeant =
     typeof on === 'object'
-      ? httpStatus !== null && httpStatus >= on[0] && httpStatus <= on[1]
-      : on === undefined || on === (httpStatus ?? error);
+      ? http_status !== null && http_status >= on[0] && http_status <= on[1]
+      : on === undefined || on === (http_status ?? error);
   return isMeant && (code?.test(evidence?.code ?? '') ?? true) && (when?.(attempt) ?? true);
 }
 

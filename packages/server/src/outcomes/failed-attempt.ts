@@ -14,16 +14,16 @@ type Purpose =
 
 /** What is known about a failed attempt. */
 export type FailedAttempt = Purpose & {
-  attemptedAt: Date;
+  attempted_at: Date;
   /** Null if no status arrived. */
-  httpStatus: number | null;
+  http_status: number | null;
   /** Null if a status arrived. */
   error: string | null;
-  durationMs: number | null;
+  duration_ms: number | null;
   response: string | null;
+  evidence?: Evidence | null | undefined;
   /** The current URL of the webhook, for attempts without evidence. */
   url: string;
-  evidence: Evidence | null;
   /** The delivery ID that the receiver got and may have logged. */
   deliveryId?: string | undefined;
   bodyBytes?: number | undefined;
@@ -36,7 +36,7 @@ const lastTimeMs = Date.UTC(9999, 11, 31);
 
 /** What the sentences about an attempt can contain, by the name that stands for it. */
 export const facts = {
-  status: ({ httpStatus }) => String(httpStatus),
+  status: ({ http_status }) => String(http_status),
   host: hostOf,
   /** Host and port. */
   place: (attempt) => {
@@ -56,8 +56,8 @@ export const facts = {
   reason: ({ evidence }) => (evidence?.message ? `: ${evidence.message}` : ''),
   names: ({ evidence }) => namesIn(evidence?.names),
   onDay: ({ evidence }) => onDay(evidence?.ended),
-  time: ({ durationMs }) => secondsText(durationMs ?? 0),
-  at: ({ attemptedAt }) => timeText(attemptedAt),
+  time: ({ duration_ms }) => secondsText(duration_ms ?? 0),
+  at: ({ attempted_at }) => timeText(attempted_at),
   /** What the receiver has to respond with. A verification requires exactly 200. */
   success: ({ purpose }) => (purpose === 'verification' ? '200' : '2xx'),
   anySuccess: ({ purpose }) => (purpose === 'verification' ? 'Only 200' : 'Any 2xx'),
@@ -77,7 +77,7 @@ export const facts = {
     const untilMs = askedUntilMs(attempt);
     if (untilMs !== undefined)
       return `The receiver asked the service to wait ${untilMs > lastTimeMs ? 'for thousands of years' : `until ${timeText(new Date(untilMs))}`}`;
-    return `The receiver ${attempt.httpStatus === 429 ? 'gets more requests than it can handle' : 'is not available'}`;
+    return `The receiver ${attempt.http_status === 429 ? 'gets more requests than it can handle' : 'is not available'}`;
   },
   /** A clause with the time of the next attempt if that is earlier than the receiver asked for. */
   sooner: (attempt) => {
@@ -125,12 +125,12 @@ const proxies =
 export function isFromProxy(attempt: FailedAttempt): boolean {
   if (!proxies.test(attempt.evidence?.headers?.server ?? '')) return false;
   const isOwn = askedUntilMs(attempt) !== undefined || /^\s*[{[]/.test(attempt.response ?? '');
-  return attempt.httpStatus !== 503 || !isOwn;
+  return attempt.http_status !== 503 || !isOwn;
 }
 
 /** Returns until when the receiver asked the service to wait. */
-function askedUntilMs({ attemptedAt, evidence }: FailedAttempt): number | undefined {
-  const atMs = attemptedAt.getTime();
+function askedUntilMs({ attempted_at, evidence }: FailedAttempt): number | undefined {
+  const atMs = attempted_at.getTime();
   const waitMs = parseRetryAfterMs(evidence?.headers?.['retry-after'], atMs) ?? 0;
   return waitMs > 0 ? atMs + waitMs : undefined;
 }

@@ -147,6 +147,19 @@ const urlLengthMax = 300;
 const valueLengthMax = 512;
 const detailLengthMax = 200;
 
+/** Returns what the API shows of an outcome, with its evidence. */
+export function factsOf(outcome: Outcome, url: URL) {
+  const [http_status, response, error] =
+    outcome.kind === 'response' ? [outcome.httpStatus, outcome.response, null] : [null, null, outcome.error];
+  return {
+    http_status,
+    error,
+    duration_ms: outcome.durationMs,
+    response,
+    evidence: evidenceOf(outcome, url),
+  };
+}
+
 /** Returns what is stored about a failed attempt. */
 export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   const evidence: Evidence = { url: evidenceUrl(url.origin + url.pathname) };

@@ -11,6 +11,10 @@ export interface Position {
   id: string;
 }
 
+/** Returns the time and the ID of a position as values of a statement: null if the list begins at its start. */
+export const valuesOf = (position: Position | undefined) =>
+  position ? [new Date(position.atMs), position.id] : [null, null];
+
 const version = 1;
 const digestLength = 9;
 

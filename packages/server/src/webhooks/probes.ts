@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { verificationText } from '../events/event.js';
 import type { RecordedBatch, Room } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
-import { evidenceOf, isDelivered, keptHeaders, type Outcome } from '../outcomes/outcome.js';
+import { factsOf, isDelivered, keptHeaders, type Outcome } from '../outcomes/outcome.js';
 import { attempt, type Sender } from '../sending/attempt.js';
 import { type Message, shownHeaders } from '../sending/request.js';
 import { newId, type Reference } from '../values/identifier.js';
@@ -50,15 +50,8 @@ export class Probes {
     };
     const asEnvelope = { ...webhook, format: 'envelope' as const };
     const outcome = await this.#send(asEnvelope, message, this.#parts.limits.verificationMs);
-    const { error, http_status, response } = resultOf(outcome);
-    if (http_status === 200) return undefined;
-    return {
-      reason: error ?? 'unexpected_status',
-      http_status,
-      duration_ms: outcome.durationMs,
-      response,
-      evidence: evidenceOf(outcome, new URL(webhook.url)),
-    };
+    const { error, ...facts } = factsOf(outcome, new URL(webhook.url));
+    return facts.http_status === 200 ? undefined : { reason: error ?? 'unexpected_status', ...facts };
   }
 
   /** Sends a sample once, marked as a test. It is stored neither as an event nor as a delivery. */
@@ -73,21 +66,13 @@ export class Probes {
     const body = bodyText(webhook, event, true);
     const message = { id: head.id, subject, actor, delivery: { id: deliveryId, attempt: 1 } };
     const outcome = await this.#send(webhook, { ...message, body: Buffer.from(body) }, this.#parts.timeoutMs);
-    const { error, http_status, response } = resultOf(outcome);
+    const facts = factsOf(outcome, new URL(webhook.url));
+    const { http_status, error, response } = facts;
+    const { url } = webhook;
+    const about = { deliveryId, url, bodyBytes: Buffer.byteLength(body) };
     const { error_detail, remedy } = isDelivered(outcome)
       ? { error_detail: null, remedy: null }
-      : diagnose({
-          purpose: 'test',
-          attemptedAt,
-          deliveryId,
-          url: webhook.url,
-          bodyBytes: Buffer.byteLength(body),
-          httpStatus: http_status,
-          error,
-          response,
-          durationMs: outcome.durationMs,
-          evidence: evidenceOf(outcome, new URL(webhook.url)),
-        });
+      : diagnose({ purpose: 'test', attempted_at: attemptedAt, ...facts, ...about });
     const sent = {
       contentType: contentTypeOf(webhook.format),
       userAgent: this.#parts.sender.userAgent,
@@ -101,14 +86,14 @@ export class Probes {
       event_type: type,
       status: isDelivered(outcome) ? ('success' as const) : ('failed' as const),
       http_status,
-      response_time_ms: outcome.durationMs,
+      response_time_ms: facts.duration_ms,
       error,
       attempted_at: attemptedAt.toISOString(),
       error_detail,
       remedy,
       response,
       response_headers: outcome.kind === 'response' ? keptHeaders(outcome.headers) : {},
-      request: { url: webhook.url, headers: shownHeaders(message, sent), body },
+      request: { url, headers: shownHeaders(message, sent), body },
     };
   }
 
@@ -128,12 +113,6 @@ export class Probes {
     return outcome.kind === 'withheld' ? { kind: 'no_response', error: 'connect', durationMs: 0 } : outcome;
   }
 }
-
-/** Returns the status and the response, or the error, as the API shows them. */
-const resultOf = (outcome: Outcome) =>
-  outcome.kind === 'response'
-    ? { http_status: outcome.httpStatus, response: outcome.response, error: null }
-    : { http_status: null, response: null, error: outcome.error };
 
 /** What the public API needs from the part of the service that sends requests to receivers. */
 export interface DeliveryControl extends Pick<Probes, 'verify' | 'test'> {

@@ -1,6 +1,6 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import type { Queryable } from '../postgres/database.js';
-import type { Position } from '../values/cursor.js';
+import { type Position, valuesOf } from '../values/cursor.js';
 import { alignWaiting } from './waiting-store.js';
 import { type About, type DisabledReason, reverifyAfterMs, type Webhook } from './webhook.js';
 
@@ -134,13 +134,7 @@ export async function listWebhooks(
      and ($3::timestamptz is null or (created_at, id) < ($3, $4))
    order by created_at desc, id desc
    limit $5`,
-    values: [
-      filter.organization_id,
-      filter.workspace_id ?? null,
-      after ? new Date(after.atMs) : null,
-      after?.id ?? null,
-      limit,
-    ],
+    values: [filter.organization_id, filter.workspace_id ?? null, ...valuesOf(after), limit],
   });
   return rows;
 }

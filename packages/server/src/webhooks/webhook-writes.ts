@@ -125,21 +125,14 @@ const creationMsMax = 30_000;
 type Failure = NonNullable<Webhook['verification_failure']>;
 
 /** Returns a failure as the API shows it, with its diagnosis. Restores the field order, which the database loses. */
-function failureBody(
-  { at, reason, http_status, duration_ms, response, evidence }: Failure,
-  webhook: Webhook,
-) {
-  const { url, created_at } = webhook;
+function failureBody(failure: Failure, { url, created_at }: Webhook) {
+  const { at, reason, http_status, duration_ms, response } = failure;
+  const attempted_at = new Date(at);
   const diagnosis = diagnose({
     purpose: 'verification',
-    isAtCreation: Date.parse(at) - created_at.getTime() < creationMsMax,
-    attemptedAt: new Date(at),
-    response,
-    url,
-    evidence: evidence ?? null,
-    httpStatus: http_status,
-    error: http_status === null ? reason : null,
-    durationMs: duration_ms,
+    isAtCreation: attempted_at.getTime() - created_at.getTime() < creationMsMax,
+    ...failure,
+    ...{ attempted_at, url, error: http_status === null ? reason : null },
   });
   return { at, reason, http_status, duration_ms, response, ...diagnosis };
 }

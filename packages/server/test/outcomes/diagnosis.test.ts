@@ -4,7 +4,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diagnose } from '../../src/outcomes/diagnosis.js';
 import type { FailedAttempt, NextAttempt } from '../../src/outcomes/failed-attempt.js';
-import { attemptErrors, type Evidence, evidenceOf, type Outcome } from '../../src/outcomes/outcome.js';
+import {
+  attemptErrors,
+  type Evidence,
+  evidenceOf,
+  factsOf,
+  type Outcome,
+} from '../../src/outcomes/outcome.js';
 import { anyCharacter } from '../support/any-character.js';
 import { anyUrl } from '../support/any-url.js';
 
@@ -14,15 +20,16 @@ const attemptedAt = new Date('2026-11-16T20:41:07.120Z');
 const dueAt = new Date('2026-11-17T08:41:07.120Z');
 
 /** A failed attempt of a delivery that is due again, but for what is given. */
-type Given = Partial<Omit<FailedAttempt, 'purpose'>> & {
+type Given = Partial<Omit<FailedAttempt, 'purpose' | 'http_status'>> & {
+  httpStatus?: number;
   purpose?: FailedAttempt['purpose'];
   next?: NextAttempt;
 };
 
-function said(fields: Given, evidence: Partial<Evidence> = {}) {
+function said({ httpStatus, ...fields }: Given, evidence: Partial<Evidence> = {}) {
   const { error_detail, remedy } = diagnose({
     ...{ purpose: 'delivery', next: { kind: 'due', at: dueAt } },
-    ...{ attemptedAt, url, durationMs: 10_003, httpStatus: null, error: null },
+    ...{ attempted_at: attemptedAt, url, duration_ms: 10_003, http_status: httpStatus ?? null, error: null },
     ...{ response: null, evidence: { url, ...evidence }, ...fields },
   } as FailedAttempt);
   return [error_detail, remedy];
@@ -524,15 +531,8 @@ function explained(
   where: string,
   at: Date,
 ) {
-  const hasResponse = outcome.kind === 'response';
-  return diagnose({
-    ...purpose,
-    ...{ attemptedAt: at, url: where, durationMs: outcome.durationMs },
-    httpStatus: hasResponse ? outcome.httpStatus : null,
-    error: hasResponse ? null : outcome.error,
-    response: hasResponse ? outcome.response : null,
-    evidence: JSON.parse(JSON.stringify(evidenceOf(outcome, new URL(where)))),
-  });
+  const facts = JSON.parse(JSON.stringify(factsOf(outcome, new URL(where))));
+  return diagnose({ ...purpose, ...{ attempted_at: at, url: where, ...facts } });
 }
 
 const inOneLine = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]+$/u;
