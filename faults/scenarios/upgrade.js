@@ -45,7 +45,7 @@ export const upgrade = {
 /** Copies the built server to a directory of its own and adds a migration. Returns the program. */
 function makeNext(directory) {
   const copy = join(directory, 'packages', 'server');
-  for (const part of ['bin', 'dist', 'schema', 'assets', 'package.json'])
+  for (const part of ['bin', 'dist', 'schema', 'assets', 'catalogue.json', 'lifecycles.json', 'package.json'])
     cpSync(join(server, part), join(copy, part), { recursive: true });
   symlinkSync(join(server, '..', '..', 'node_modules'), join(directory, 'node_modules'));
   const schema = join(copy, 'schema');
