@@ -1,19 +1,42 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Page, Route } from 'playwright-core';
+import type { Frame, Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record, sendRequest } from '../../server/test/support/client.js';
 import { Held, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
+import { accentFor } from '../src/shell/accent.js';
 import { shortId } from '../src/text/identifier.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, pressKey, refreshOften, unexpected, visit } from './support/browser.js';
 import { openDoor } from './support/door.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
+
+const german: Record<string, string> = JSON.parse(
+  readFileSync(new URL('../src/text/german.json', import.meta.url), 'utf8'),
+);
+
+/** Returns the texts of a page that should be German. */
+async function englishIn(frame: Frame): Promise<string[]> {
+  const texts = await frame.evaluate(() => {
+    const found: string[] = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const { parentElement, textContent } = walker.currentNode;
+      if (!parentElement!.closest('code, pre, script, .mono')) found.push(textContent!.trim());
+    }
+    const named = document.querySelectorAll('[aria-label], [title], [placeholder]');
+    for (const element of named)
+      for (const name of ['aria-label', 'title', 'placeholder']) found.push(element.getAttribute(name) ?? '');
+    return found;
+  });
+  return texts.filter((text) => (german[text] ?? text) !== text);
+}
 
 /** A page of another application, which shows the portal in a frame. */
 async function startHost(): Promise<{ origin: string; frame: { url: string } }> {
@@ -352,7 +375,7 @@ describeInBrowser('the console in a browser', async (open) => {
     const views = page.getByRole('navigation', { name: 'Views', exact: true }).getByRole('link');
     expect(await views.allTextContents()).toEqual(['Overview', 'Webhooks', 'Deliveries']);
     await visit(page, '/webhooks/new', 'This token cannot create webhooks');
-    await page.getByText('It lacks the scopes webhooks:write and events:read.').waitFor();
+    await page.getByText('Missing: webhooks:write, events:read.').waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -562,7 +585,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await portal.getByText('Acme Cloud').first().waitFor();
     await portal.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     expect(await portal.getByRole('link', { name: 'New webhook' }).count()).toBe(0);
-    await portal.getByText('This session cannot create one. It lacks the scope webhooks:write.').waitFor();
+    await portal.getByText('This session cannot create one. Missing: webhooks:write.').waitFor();
 
     const { body: tokens } = await platform('GET', `/tokens?organization_id=${tenant.organization}`);
     const ours = tokens.data.find((token: { portal: boolean }) => token.portal);
@@ -575,6 +598,47 @@ describeInBrowser('the console in a browser', async (open) => {
     await portal.getByRole('heading', { name: 'This session has ended' }).waitFor();
     const own = new RegExp(`^requested (${friend.origin}|${stranger.origin}|${service.publicUrl})/`);
     expect(unexpected(unexpected(faults, own), /status of 401|frame-ancestors/)).toEqual([]);
+  });
+
+  it('fits the page around it: side bar, colors, font, height, and German in every view', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    const event = await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1);
+    const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });
+    const { page } = await watched();
+    friend.frame.url = `${body.data.url}&nav=top&theme=dark&accent=c026d3&font=Georgia&lang=de`;
+    await page.goto(friend.origin);
+    await page.evaluate(
+      "globalThis.heights = []; addEventListener('message', ({ data }) => heights.push(data.height))",
+    );
+    const portal = page.frameLocator('iframe');
+    await portal.getByRole('heading', { name: '1 Webhook braucht Aufmerksamkeit' }).waitFor();
+    const frame = page.frames().find((one) => one !== page.mainFrame())!;
+    const looks = await frame.evaluate(() => {
+      const { lang, dataset, style, clientWidth } = document.documentElement;
+      const main = document.querySelector('main')!;
+      return {
+        ...{ lang, theme: dataset.theme, accent: style.getPropertyValue('--accent') },
+        font: getComputedStyle(document.body).fontFamily,
+        isWhole: main.getBoundingClientRect().width === clientWidth,
+        // Neither the token nor what the page around wants stays in the address.
+        hash: location.hash,
+      };
+    });
+    expect(looks).toMatchObject({ lang: 'de', theme: 'dark', isWhole: true, hash: '' });
+    expect(looks.font).toMatch(/^Georgia,/);
+    expect(looks.accent).toBe(accentFor('#c026d3', 'dark'));
+    for (const [path, heading] of views(webhook.id, delivery.id, event.id)) {
+      await frame.evaluate((to) => history.pushState({}, '', `/console${to}`), path);
+      const name = german[heading] ?? german[heading.replace('1', '{0}')]?.replace('{0}', '1') ?? heading;
+      await portal.locator('main').getByRole('heading', { name, exact: true }).first().waitFor();
+      await expect.poll(() => portal.locator('.skeleton').count()).toBe(0);
+      expect(await englishIn(frame), path).toEqual([]);
+    }
+    // The page around the frame learns the height of each view.
+    const height = await portal.locator('#root').evaluate((root) => root.getBoundingClientRect().height);
+    await expect.poll(() => page.evaluate('heights.at(-1)')).toBe(Math.ceil(height));
   });
 
   it('runs no scripts from events, webhooks or responses', async () => {

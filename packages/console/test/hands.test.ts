@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
+import { event, sendRequest } from '../../server/test/support/client.js';
 import { resets, startReceiver } from '../../server/test/support/receiver.js';
-import { makeToken, sharedService } from '../../server/test/support/service.js';
+import { makeToken, platformToken, sharedService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, pressKey, refreshOften, unexpected, visit } from './support/browser.js';
@@ -256,6 +257,83 @@ describeInBrowser('the console at work', async (open) => {
     }
     expect(sent).toHaveLength(1);
     await receiver.deliveries.nth(7);
+  });
+
+  it('opens a delivery beside the list where there is room, moves the border, and selects all that match', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    await sendRequest(`${service.platformUrl}/platform/events`, {
+      ...{ method: 'POST', token: platformToken },
+      body: Array.from({ length: 30 }, () => event({ organization_id: tenant.organization })),
+    });
+    await tenant.settled(webhook, 30);
+    const { page, faults } = await watched();
+    await page.setViewportSize({ width: 1600, height: 860 });
+    await page.goto(link(tenant.token, '/deliveries'));
+    const links = page.locator('tbody .row-link');
+    await links.first().click();
+    const detail = page.getByRole('region', { name: 'Detail' });
+    await detail.getByText('Request of attempt 1').waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/\/deliveries$/);
+    // The list stays where it is, and its next row opens in the same place.
+    const first = await detail.locator('[title$="(click to copy)"]').getAttribute('title');
+    await page.keyboard.press('j');
+    await expect
+      .poll(() => detail.locator('[title$="(click to copy)"]').getAttribute('title'))
+      .not.toBe(first);
+    await page.keyboard.press('k');
+    await expect.poll(() => detail.locator('[title$="(click to copy)"]').getAttribute('title')).toBe(first);
+    await expectAccessible(page, 'a list and a detail', 'main');
+    const widthOf = async () => Math.round((await detail.boundingBox())!.width);
+    const before = await widthOf();
+    const border = page.getByRole('separator', { name: 'Width of the detail' });
+    await border.focus();
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(widthOf).toBe(before + 32);
+    const box = (await border.boundingBox())!;
+    await page.mouse.move(box.x + 6, 300);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 56, 300);
+    await page.mouse.up();
+    expect(await widthOf()).toBeLessThan(before);
+    const moved = await widthOf();
+    await page.reload();
+    await detail.getByText('Request of attempt 1').waitFor();
+    expect(await widthOf()).toBe(moved);
+    await detail.getByRole('button', { name: 'Close the detail' }).click();
+    await detail.waitFor({ state: 'hidden' });
+    await page.getByLabel('Select all deliveries shown').check();
+    await page.getByText('25 deliveries selected').waitFor();
+    await page.getByRole('button', { name: 'Select all that match' }).click();
+    await page.getByText('30 deliveries selected, 5 not shown').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('shows what is chosen in forced colors, draws stronger lines for more contrast, and prints a view alone', async () => {
+    const tenant = await newTenant(service, { scopes });
+    await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/webhooks'));
+    await page.getByRole('link', { name: 'orders-eu' }).waitFor();
+    const chosen = page.getByRole('navigation', { name: 'Views' }).locator('[aria-current="page"]').first();
+    const styleOf = (name: 'outlineStyle' | 'outlineWidth') =>
+      chosen.evaluate((element, property) => getComputedStyle(element)[property], name);
+    expect(await styleOf('outlineStyle')).toBe('none');
+    await page.emulateMedia({ forcedColors: 'active' });
+    expect([await styleOf('outlineStyle'), await styleOf('outlineWidth')]).toEqual(['solid', '1px']);
+    await page.emulateMedia({ forcedColors: null });
+    const line = () =>
+      page
+        .locator('tbody td')
+        .first()
+        .evaluate((cell) => getComputedStyle(cell).borderBottomColor);
+    const faint = await line();
+    await page.emulateMedia({ contrast: 'more' });
+    expect(await line()).not.toBe(faint);
+    await page.emulateMedia({ contrast: null, media: 'print' });
+    expect(await page.locator('.side, .top, main .btn').filter({ visible: true }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'orders-eu' }).isVisible()).toBe(true);
+    expect(faults).toEqual([]);
   });
 
   it('keeps what is typed where it is typed, in fields whose value is in the address', async () => {

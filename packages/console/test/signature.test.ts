@@ -1,9 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { sign } from '@posthorn/receiver';
+import { signedRequest } from '@posthorn/receiver/testing';
 import { expect, it, test } from 'vitest';
+import { run } from '../../cli/test/support/cli.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { createSecretKey, createHmac as inBrowser } from '../src/views/receiver/crypto.js';
+import { verdictOn } from '../src/views/receiver/verify-view.js';
 import { describeInBrowser } from './support/browser.js';
 
 test('a signature in the browser is the same as in Node, whatever the length of the message and the key', () => {
@@ -14,6 +17,39 @@ test('a signature in the browser is the same as in Node, whatever the length of 
   }
 });
 
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const signed = signedRequest('invoice.paid', { secret, sentAt: new Date(0) });
+const pasted = (headers: Record<string, string | undefined>, body = signed.body) =>
+  [
+    ...Object.entries({ ...signed.headers, ...headers }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}: ${value}`],
+    ),
+    '',
+    body,
+  ].join('\n');
+const compact = JSON.stringify(JSON.parse(signed.body));
+
+test.each<[string, string, string?]>([
+  ['a signed request', pasted({})],
+  ['a saved one, with its request line', `POST /hooks HTTP/1.1\n${pasted({})}`],
+  ['JSON with headers and body', JSON.stringify(signed)],
+  ['another secret', pasted({}), 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'],
+  ['a secret without its prefix', pasted({}), secret.slice('whsec_'.length)],
+  ['a body that was serialized again', pasted({}, JSON.stringify(JSON.parse(compact), null, 2))],
+  ['white space at the start of the body', pasted({}, `\ufeff${signed.body}`)],
+  ['another body', pasted({}, '{}')],
+  ['another length', pasted({ 'content-length': '7' }, '{}')],
+  ['no signature', pasted({ 'X-Service-Signature': undefined, 'webhook-signature': undefined })],
+  ['only one signature', pasted({ 'webhook-signature': undefined })],
+  ['one signature of another body', pasted({ 'X-Service-Signature': `sha256=${'0'.repeat(64)}` })],
+  ['a shortened signature', pasted({ 'X-Service-Signature': 'sha256=0', 'webhook-signature': undefined })],
+  ['a time that is none', pasted({ 'webhook-timestamp': 'now' })],
+])('the console and `posthorn verify` give one verdict on %s', async (_, text, given = secret) => {
+  const { stdout } = await run(['verify', '--secret', given, '--any-age', '--json'], {}, text);
+  const { partial, ...verdict } = Object(verdictOn(text, given));
+  expect(JSON.parse(JSON.stringify(verdict))).toEqual(JSON.parse(stdout));
+});
+
 describeInBrowser('the check of a signature', async (open) => {
   const service = await sharedService();
 
@@ -22,7 +58,7 @@ describeInBrowser('the check of a signature', async (open) => {
     const { page, faults } = await open(service.publicUrl);
     await page.goto(`${service.publicUrl}/console/verify#token=${tenant.token}`);
     await page.getByRole('heading', { name: 'Check a signature' }).waitFor();
-    const [secret, body] = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', '{"id": "EVT-1", "note": "ü"}'];
+    const body = '{"id": "EVT-1", "note": "ü"}';
     const headers = sign(body, { id: 'EVT-1', timestamp: new Date(), key: secret });
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     const sent: string[] = [];

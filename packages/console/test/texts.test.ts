@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url';
 import {
   isCallExpression,
   isIdentifier,
+  isJsxAttribute,
+  isJsxElement,
+  isJsxText,
   isNoSubstitutionTemplateLiteral,
   isStringLiteral,
   isTaggedTemplateExpression,
@@ -37,12 +40,28 @@ function keysIn(node: Node): string[] {
   return keys;
 }
 
-function keysOfSource(): string[] {
+const isWords = (text: string) => /\p{L}{2}/u.test(text.replace(/&\w+;/g, ''));
+const verbatim = ['code', 'pre', 'kbd'];
+const spoken = ['alt', 'aria-label', 'hint', 'label', 'title'];
+
+/** Returns what users read in elements and their attributes without a tag, but for what is the same in all languages. */
+function untaggedIn(node: Node): string[] {
+  if (isJsxElement(node) && verbatim.includes(node.openingElement.tagName.getText())) return [];
+  if (isJsxText(node)) return isWords(node.text) ? [node.text.trim()] : [];
+  const isSpoken = isJsxAttribute(node) && spoken.includes(node.name.getText());
+  const value = isSpoken ? node.initializer : undefined;
+  if (value && isStringLiteral(value)) return isWords(value.text) ? [value.text] : [];
+  const texts: string[] = [];
+  node.forEachChild((child) => void texts.push(...untaggedIn(child)));
+  return texts;
+}
+
+function fromSource(collect: (node: Node) => string[]): string[] {
   const api = new API({ cwd: root });
   try {
     const [project] = api.updateSnapshot({ openProjects: [`${root}tsconfig.json`] }).getProjects();
     const files = project!.program.getSourceFileNames().filter((name) => name.startsWith(`${root}src/`));
-    return [...new Set(files.flatMap((name) => keysIn(project!.program.getSourceFile(name)!)))].sort();
+    return [...new Set(files.flatMap((name) => collect(project!.program.getSourceFile(name)!)))].sort();
   } finally {
     api.close();
   }
@@ -51,7 +70,7 @@ function keysOfSource(): string[] {
 const placeholdersIn = (text: string) => (text.match(/\{\d\}/g) ?? []).sort();
 
 test('every text of the console has a German one with the same values, and no German text is left over', () => {
-  const keys = keysOfSource();
+  const keys = fromSource(keysIn);
   let german: Record<string, string> = JSON.parse(readFileSync(dictionary, 'utf8'));
   if (process.env.UPDATE_TEXTS) {
     german = Object.fromEntries(keys.map((key) => [key, german[key] ?? '']));
@@ -63,4 +82,8 @@ test('every text of the console has a German one with the same values, and no Ge
     expect(german[key], key).toBeTruthy();
     expect(placeholdersIn(german[key] ?? ''), key).toEqual(placeholdersIn(key));
   }
+});
+
+test('no text stands in an element without a tag', () => {
+  expect(fromSource(untaggedIn)).toEqual([]);
 });

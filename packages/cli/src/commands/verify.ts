@@ -1,15 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { type Refusal, type Verification, verify } from '@posthorn/receiver';
+import type { Refusal, Verification } from '@posthorn/receiver';
+import { readRequest, type SavedRequest, signatures, verdictOf } from '@posthorn/receiver/verdict';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { givenSecret } from '../listen-state.js';
 import { choiceOf, json } from '../listing.js';
-import { readRequest, type SavedRequest } from '../saved-request.js';
-
-/** The headers with the two signatures that Posthorn sends. */
-const signatures = ['x-service-signature', 'webhook-signature'] as const;
-type Signature = (typeof signatures)[number];
-const anyAge = Number.MAX_SAFE_INTEGER;
 
 export const verifyCommand: Command = {
   name: 'verify',
@@ -44,21 +39,18 @@ export const verifyCommand: Command = {
       throw new UsageError('posthorn verify requires --secret. You can also set POSTHORN_WEBHOOK_SECRET.');
     const only = choiceOf({ signature: options.signature?.toLowerCase() }, 'signature', signatures);
     const saved = await requestIn(context);
-    const request = only === undefined ? saved : { ...saved, headers: headersWith(only, saved) };
-    const toleranceSeconds = options['any-age'] ? anyAge : secondsOf(options.tolerance ?? '300');
-    const incomplete = only === undefined ? incompleteIn(saved, secret) : undefined;
-    const verification = incomplete ?? verify(request.body, request.headers, secret, { toleranceSeconds });
-    const verdict = verification.ok || incomplete ? verification : explained(verification, request, secret);
+    const { partial, ...verdict } = verdictOf(saved, secret, {
+      signature: only,
+      toleranceSeconds: options['any-age'] ? undefined : secondsOf(options.tolerance ?? '300'),
+    });
     if (options.json) terminal.line(JSON.stringify(verdict));
     else if (verdict.ok) terminal.line(acceptedText(verdict, saved));
     if (!verdict.ok)
       throw new CommandFailure(
-        `Not verified (${verdict.reason}): ${verdict.detail} ${incomplete ? completeNext : next[verdict.reason]}`,
+        `Not verified (${verdict.reason}): ${verdict.detail} ${partial ? completeNext : next[verdict.reason]}`,
       );
   },
 };
-
-type Refused = Extract<Verification, { ok: false }>;
 
 async function requestIn({ options, input }: Context): Promise<SavedRequest> {
   const bytes =
@@ -81,75 +73,6 @@ function secondsOf(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new UsageError(`--tolerance: '${text}' is not valid. Expected a whole number of seconds.`);
 }
-
-/** Returns the headers without those that only the other signature needs. */
-function headersWith(signature: Signature, { headers }: SavedRequest): SavedRequest['headers'] {
-  const others = signature === 'webhook-signature' ? 'x-service-signature' : 'webhook-';
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(others)));
-}
-
-/**
- * Returns why the request is refused if only one of its signatures is valid. Posthorn sends both, so something changed
- * the request, and a receiver that checks the other signature refuses it.
- */
-function incompleteIn(request: SavedRequest, secret: string): Refused | undefined {
-  const checks = signatures.map((signature) => ({
-    signature,
-    result: verify(request.body, headersWith(signature, request), secret, { toleranceSeconds: anyAge }),
-  }));
-  const valid = checks.find(({ result }) => result.ok);
-  const invalid = checks.find(({ result }) => !result.ok);
-  if (!valid || !invalid || invalid.result.ok) return undefined;
-  const { reason, detail } = faultOf(invalid.signature, invalid.result);
-  const which = `${titles[valid.signature]} is valid, but ${titles[invalid.signature]} is not.`;
-  return { ok: false, reason, detail: `${which} ${detail}` };
-}
-
-/** Returns what is wrong with a signature. The other one is valid, so neither the body nor the secret is wrong. */
-function faultOf(signature: Signature, { reason, detail }: Refused): Pick<Refused, 'reason' | 'detail'> {
-  const isService = signature === 'x-service-signature';
-  if (reason === 'missing_signature' && isService)
-    return { reason, detail: 'The request has no X-Service-Signature header.' };
-  if (['missing_signature', 'malformed_signature', 'malformed_timestamp'].includes(reason))
-    return { reason, detail };
-  const signed = isService ? 'the body' : 'webhook-id, webhook-timestamp and the body';
-  return { reason: 'signature_mismatch', detail: `It does not match ${signed}.` };
-}
-
-const titles: Record<Signature, string> = {
-  'x-service-signature': 'X-Service-Signature',
-  'webhook-signature': 'webhook-signature',
-};
-
-/** Explains why no signature matches: how the body was changed, or else that the secret or the body can be wrong. */
-function explained(refused: Refused, { body, headers }: SavedRequest, secret: string): Refused {
-  if (refused.reason !== 'signature_mismatch' && refused.reason !== 'body_not_raw') return refused;
-  const { 'content-length': declared, ...others } = headers;
-  const check = (other: Buffer) => verify(other, others, secret, { toleranceSeconds: anyAge });
-  const [, change] = beforeChanges(body).find(([other]) => check(other).ok) ?? [];
-  if (change !== undefined) return { ok: false, reason: 'body_not_raw', detail: change };
-  const again = check(body);
-  if (!again.ok && again.reason === 'body_not_raw') return again;
-  if (declared !== undefined && Number(declared) !== body.length) return refused;
-  return { ...refused, detail: secretOrBody };
-}
-
-/** Returns what the body may have been before a tool or a proxy changed it, and each change in a sentence. */
-function beforeChanges(body: Buffer): [Buffer, string][] {
-  const text = body.toString('latin1');
-  const bytes = (other: string) => Buffer.from(other, 'latin1');
-  return [
-    [bytes(text.replace(/\s+$/, '')), 'White space was added at the end of the body.'],
-    [bytes(`${text}\n`), 'A line break at the end of the body was removed.'],
-    [bytes(text.replaceAll('\r\n', '\n')), 'The line breaks in the body were changed to CRLF.'],
-    [bytes(text.replaceAll(/\r?\n/g, '\r\n')), 'The line breaks in the body were changed to LF.'],
-    [bytes(text.replace(/^\u00ef\u00bb\u00bf/, '')), 'A byte order mark was added at the start of the body.'],
-  ];
-}
-
-const secretOrBody =
-  "Either the secret is not the webhook's secret, or the body was changed in transit, for example parsed and " +
-  'serialized again by a proxy or a framework.';
 
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {
   const id = headers['webhook-id'] ?? 'the request';

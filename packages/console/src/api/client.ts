@@ -1,5 +1,6 @@
 import { Posthorn } from '@posthorn/client';
 import { endSession, session } from '../session/session';
+import { t } from '../text/language';
 import { noteRateLimited, noteUnavailable, noteUnreachable } from './connection';
 
 /** Longer than a test may take: the longest delivery timeout that an operator can set. */
@@ -42,5 +43,5 @@ async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promi
 
 async function detailOf(response: Response): Promise<string> {
   const problem = await response.json().catch(() => undefined);
-  return problem?.detail ?? 'The token was not accepted.';
+  return problem?.detail ?? t`The token was not accepted.`;
 }

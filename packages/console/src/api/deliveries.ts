@@ -1,6 +1,7 @@
 import { type Delivery, type ListAllDeliveriesQuery, PosthornError } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { idTimeMs } from '../text/identifier';
+import { t } from '../text/language';
 import { posthorn } from './client';
 import { pagesOf } from './query-client';
 
@@ -111,6 +112,6 @@ export async function findDelivery(id: string, signal?: AbortSignal): Promise<De
     const found = data.find((delivery) => delivery.id === id);
     if (found) return found;
   }
-  const detail = 'The delivery does not exist or has not been attempted yet.';
-  throw new PosthornError({ status: 404, code: 'not_found', title: 'Not found', detail });
+  const detail = t`The delivery does not exist or has not been attempted yet.`;
+  throw new PosthornError({ status: 404, code: 'not_found', title: t`Not found`, detail });
 }

@@ -1,4 +1,5 @@
 import { PosthornError } from '@posthorn/client';
+import { t } from '../text/language';
 import { wasRefused } from './connection';
 
 /** Returns whether the service was unreachable or reported that it is not ready. */
@@ -44,45 +45,47 @@ export function hasNoResponse(error: unknown): boolean {
 /** Says what went wrong. Some details of the client are about the URL, which users cannot change. */
 export function messageOf(error: unknown): string {
   if (error instanceof PosthornError && error.code === 'unexpected_response') {
-    return `The response with status ${error.status} did not come from the service.`;
+    return t`The response with status ${error.status} did not come from the service.`;
   }
   if (error instanceof PosthornError && error.code === 'unreachable') {
-    return 'There was no response: the connection failed or was lost.';
+    return t`There was no response: the connection failed or was lost.`;
   }
-  if (error instanceof PosthornError && error.code === 'timeout') return 'No response arrived in time.';
+  if (error instanceof PosthornError && error.code === 'timeout') return t`No response arrived in time.`;
   return error instanceof Error ? error.message : String(error);
 }
 
 /** Says what to do about a problem. The console repeats what it reads, but never an action. */
 export function remedyOf(error: unknown, isAction = false): string | undefined {
   if (isAction && hasNoResponse(error)) {
-    return 'The action may have taken effect. You can safely press the button again.';
+    return t`The action may have taken effect. You can safely press the button again.`;
   }
   if (isUnreachable(error)) {
     // If the service responded, its message says whether the action may have taken effect.
-    return isAction ? 'You can safely press the button again.' : 'The console will try again automatically.';
+    return isAction
+      ? t`You can safely press the button again.`
+      : t`The console will try again automatically.`;
   }
   const problem = problemIn(error);
-  if (!problem) return 'Reload the page. If the error occurs again, report it.';
+  if (!problem) return t`Reload the page. If the error occurs again, report it.`;
   switch (problem.code) {
     case 'insufficient_scope':
-      return 'Ask for a token that has this scope.';
+      return t`Ask for a token that has this scope.`;
     case 'not_found':
-      return 'Check that the ID is correct and belongs to your organization.';
+      return t`Check that the ID is correct and belongs to your organization.`;
     case 'invalid_cursor':
     case 'invalid_parameter':
-      return 'Clear the filters and start again.';
+      return t`Clear the filters and start again.`;
     case 'too_many_webhooks':
-      return 'Delete a webhook, or subscribe an existing one to more event types.';
+      return t`Delete a webhook, or subscribe an existing one to more event types.`;
     case 'webhook_changed':
-      return 'Reload the webhook, then try again.';
+      return t`Reload the webhook, then try again.`;
     case 'unavailable':
       // Its message says that a read can be repeated.
-      return isAction ? 'You can safely press the button again.' : undefined;
+      return isAction ? t`You can safely press the button again.` : undefined;
     case 'rate_limited':
-      return 'Wait a moment, then try again.';
+      return t`Wait a moment, then try again.`;
     case 'internal':
-      return 'Try again. If the error occurs again, report it with the request ID.';
+      return t`Try again. If the error occurs again, report it with the request ID.`;
     default:
       return undefined;
   }

@@ -1,4 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
+import { t } from '../text/language';
 
 /** What the operator set for the console and the portal. */
 export interface Settings {
@@ -24,7 +25,7 @@ const settingsQuery = queryOptions({
   queryFn: async ({ signal }): Promise<Settings> => {
     const response = await fetch('/console/settings.json', { signal, credentials: 'omit' });
     if (!response.ok)
-      throw new Error(`The settings could not be read: the response had status ${response.status}.`);
+      throw new Error(t`The settings could not be read: the response had status ${response.status}.`);
     return { ...fallback, ...(await response.json()) };
   },
   staleTime: Number.POSITIVE_INFINITY,

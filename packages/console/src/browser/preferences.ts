@@ -1,3 +1,4 @@
+import { t } from '../text/language';
 import { embedding } from './embedding';
 import { lastingStorage } from './storage';
 import { createStore, useStore } from './store';
@@ -6,9 +7,9 @@ export type Zone = 'local' | 'utc';
 export type Theme = 'system' | 'light' | 'dark';
 
 export const themes = [
-  { key: 'system', label: 'System' },
-  { key: 'light', label: 'Light' },
-  { key: 'dark', label: 'Dark' },
+  { key: 'system', label: t`System` },
+  { key: 'light', label: t`Light` },
+  { key: 'dark', label: t`Dark` },
 ] as const satisfies readonly { key: Theme; label: string }[];
 
 export const zone = createStore<Zone>(lastingStorage.get('posthorn.zone') === 'utc' ? 'utc' : 'local');

@@ -1,4 +1,5 @@
 import { formatMs } from '../text/format';
+import { t } from '../text/language';
 import { Plot, type PlotProps } from './plot';
 
 /** A duration over time: the median as a line and what 95% stay below as a band, on a scale of powers of ten. */
@@ -18,7 +19,7 @@ export function BandChart({
       {...plot}
       isLow
       textOf={(index) =>
-        p50[index] ? `p50 ${formatMs(p50[index])} · p95 ${formatMs(p95[index] ?? 0)}` : 'no responses'
+        p50[index] ? `p50 ${formatMs(p50[index])} · p95 ${formatMs(p95[index] ?? 0)}` : t`no responses`
       }
       rows={[
         {

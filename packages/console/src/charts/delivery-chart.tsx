@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Search } from '../address/search';
 import { failedSince, useSettings } from '../api/settings';
 import { formatCount } from '../text/format';
+import { rich, t } from '../text/language';
 import { BarChart } from './bar-chart';
 import { barsOf, isQuiet, stepName } from './bars';
 import type { PlotProps } from './plot';
@@ -36,7 +37,7 @@ export function DeliveryChart({
     void navigate({
       to: '/deliveries',
       search: {
-        ...(part === 'delivered' || !hasFailures(fromMs, toMs)
+        ...(part === t`delivered` || !hasFailures(fromMs, toMs)
           ? { from: new Date(fromMs).toISOString() }
           : failedSince(fromMs, settings)),
         to: new Date(toMs - 1).toISOString(),
@@ -47,10 +48,10 @@ export function DeliveryChart({
     });
   if (isQuiet(stats)) {
     return (
-      <section className="chart" aria-label="Deliveries">
+      <section className="chart" aria-label={t`Deliveries`}>
         <div className="chart-head">
-          <h2>Deliveries</h2>
-          <span className="soft small">no attempts in this time range</span>
+          <h2>{t`Deliveries`}</h2>
+          <span className="soft small">{t`no attempts in this time range`}</span>
           <span className="grow" />
           {children}
         </div>
@@ -58,12 +59,12 @@ export function DeliveryChart({
     );
   }
   return (
-    <section className="chart" aria-label="Deliveries">
+    <section className="chart" aria-label={t`Deliveries`}>
       <div className="chart-head">
-        <h2>Deliveries</h2>
+        <h2>{t`Deliveries`}</h2>
         <span className="soft small">
           {stepName(bars.stepMs)}
-          <span className="wide"> · drag to open a range</span>
+          <span className="wide"> {t`· drag to open a range`}</span>
         </span>
         <span className="grow" />
         {children}
@@ -71,12 +72,12 @@ export function DeliveryChart({
       <BarChart
         starts={bars.starts}
         stepMs={bars.stepMs}
-        series={[{ label: 'delivered', className: 'plain', values: bars.delivered }]}
+        series={[{ label: t`delivered`, className: 'plain', values: bars.delivered }]}
         strip={[
-          { label: 'retried', className: 'warn', values: bars.retried },
-          { label: 'given up', className: 'bad', values: bars.givenUp },
+          { label: t`retried`, className: 'warn', values: bars.retried },
+          { label: t`given up`, className: 'bad', values: bars.givenUp },
         ]}
-        label={`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
+        label={t`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
         onPick={openRange}
         onRange={openRange}
         {...(notes && { notes })}
@@ -102,15 +103,15 @@ function Legend({
     <div className="legend">
       <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
         <i />
-        delivered <b>{formatCount(stats.totals.delivered)}</b>
+        {rich`delivered ${<b>{formatCount(stats.totals.delivered)}</b>}`}
       </Link>
       <Link to="/deliveries" search={{ ...of, ...failed }} className="warn">
         <i />
-        retried <b>{formatCount(retried)}</b>
+        {rich`retried ${<b>{formatCount(retried)}</b>}`}
       </Link>
       <Link to="/deliveries" search={{ ...of, ...failed, state: 'given_up' }} className="bad">
         <i />
-        given up <b>{formatCount(stats.totals.given_up)}</b>
+        {rich`given up ${<b>{formatCount(stats.totals.given_up)}</b>}`}
       </Link>
     </div>
   );

@@ -1,6 +1,7 @@
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from 'react';
 import { useZone, type Zone } from '../browser/preferences';
 import { formatDay, formatMinute } from '../text/format';
+import { t } from '../text/language';
 import { timeTicks } from './scale';
 
 interface Row {
@@ -94,7 +95,7 @@ export function Plot({
       className={isLow ? 'plot low' : 'plot'}
       role="slider"
       tabIndex={0}
-      aria-label={onRange ? `${label}. Use the arrow keys to choose a bar and Enter to open it` : label}
+      aria-label={onRange ? t`${label}. Use the arrow keys to choose a bar and Enter to open it` : label}
       aria-valuemin={0}
       aria-valuemax={last}
       aria-valuenow={shown}

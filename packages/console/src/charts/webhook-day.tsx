@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { webhookDayQuery } from '../api/stats';
 import { useOnScreen } from '../browser/on-screen';
 import { formatCount, formatMs, formatShare } from '../text/format';
+import { t } from '../text/language';
 
 /**
  * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Requests them only
@@ -56,7 +57,7 @@ function Sparkline({ stats }: { stats: Stats }) {
       className="spark"
       viewBox={`0 0 ${width} ${height}`}
       role="img"
-      aria-label={`${formatCount(delivered)} delivered, ${formatCount(failed)} failed attempts in the last 24 hours`}
+      aria-label={t`${formatCount(delivered)} delivered, ${formatCount(failed)} failed attempts in the last 24 hours`}
     >
       {pairs.map((pair, index) => {
         const tall = pair.all === 0 ? 1.5 : height;

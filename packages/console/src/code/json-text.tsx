@@ -2,6 +2,7 @@ import { useMemo, useState } from 'react';
 import { useSetSearch } from '../address/search';
 import { Button, Segmented } from '../parts/button';
 import { formatCount } from '../text/format';
+import { t } from '../text/language';
 import { type Piece, prettyJson } from './json';
 
 /** The choice between a body laid out for people and its exact bytes. It is kept in the URL as `text`. */
@@ -11,8 +12,8 @@ export function PrettySwitch({ label, isRaw }: { label: string; isRaw: boolean }
     <Segmented
       label={label}
       choices={[
-        { key: 'pretty', label: 'Pretty' },
-        { key: 'raw', label: 'Raw' },
+        { key: 'pretty', label: t`Pretty` },
+        { key: 'raw', label: t`Raw` },
       ]}
       value={isRaw ? 'raw' : 'pretty'}
       onChange={(text) => set({ text: text === 'raw' ? text : undefined })}
@@ -39,13 +40,8 @@ export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolea
       {pieces ? <Pieces pieces={pieces} /> : text.slice(0, end)}
       {end < text.length && (
         <span className="cut-off">
-          <Button kind="slim" onClick={() => setShownMax(shownMax * 4)}>
-            Show more
-          </Button>
-          <span className="soft">
-            Showing {formatCount(end)} of {formatCount(text.length)} characters. The copy button copies all of
-            them.
-          </span>
+          <Button kind="slim" onClick={() => setShownMax(shownMax * 4)}>{t`Show more`}</Button>
+          <span className="soft">{t`Showing ${formatCount(end)} of ${formatCount(text.length)} characters. The copy button copies all of them.`}</span>
         </span>
       )}
     </>

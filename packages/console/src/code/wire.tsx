@@ -1,10 +1,11 @@
 import type { ResponseHeaders, SentRequest } from '@posthorn/client';
 import type { ReactNode } from 'react';
+import { t } from '../text/language';
 import { CodeBlock } from './code-block';
 import { JsonText } from './json-text';
 
 function headerLines(headers: SentRequest['headers'] | ResponseHeaders): [string, string][] {
-  return Object.entries(headers).map(([name, value]) => [name, value ?? '(not shown)']);
+  return Object.entries(headers).map(([name, value]) => [name, value ?? t`(not shown)`]);
 }
 
 function rawText(headers: [string, string][], body: string): string {
@@ -21,7 +22,7 @@ function Message({ headers, body, isRaw }: { headers: [string, string][]; body: 
     <>
       {isFolded && (
         <details>
-          <summary>{folded.length} standard headers</summary>
+          <summary>{t`${folded.length} standard headers`}</summary>
           <Headers headers={folded} />
         </details>
       )}
@@ -59,22 +60,20 @@ export function RequestBox({
     <div className="wire">
       <CodeBlock
         title={title}
-        what="the request"
+        what={t`the request`}
         text={rawText(headers, request.body ?? '')}
         aside={request.url && <code title={request.url}>POST {request.url}</code>}
       >
         {request.body === null ? (
           <>
             <Message headers={headers} body="" isRaw={isRaw} />
-            <span className="soft">
-              The body is not available: the token lacks events:read, or the event no longer exists.
-            </span>
+            <span className="soft">{t`The body is not available: the token lacks events:read, or the event no longer exists.`}</span>
           </>
         ) : (
           <Message headers={headers} body={request.body} isRaw={isRaw} />
         )}
       </CodeBlock>
-      <p className="soft small">Signature headers are not shown here.</p>
+      <p className="soft small">{t`Signature headers are not shown here.`}</p>
       {children}
     </div>
   );
@@ -106,12 +105,12 @@ export function ResponseBox({
   const lines = headerLines(headers ?? {});
   return (
     <div className="wire">
-      <CodeBlock title={title} what="the response" text={rawText(lines, body ?? '')} aside={aside}>
+      <CodeBlock title={title} what={t`the response`} text={rawText(lines, body ?? '')} aside={aside}>
         <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
         {!body && <span className="soft">{nothing}</span>}
       </CodeBlock>
       {body !== null && isFull(body) && (
-        <p className="soft small">First 1 KiB of the body. No more than that is stored.</p>
+        <p className="soft small">{t`First 1 KiB of the body. No more than that is stored.`}</p>
       )}
     </div>
   );

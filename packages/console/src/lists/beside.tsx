@@ -11,6 +11,7 @@ import { useSetSearch } from '../address/search';
 import { lastingStorage } from '../browser/storage';
 import { createStore, useStore } from '../browser/store';
 import { Icon } from '../parts/icon';
+import { t } from '../text/language';
 
 /** Below this, a list has no room for a detail beside it: a row opens a page. */
 const wide = matchMedia('(min-width: 1440px)');
@@ -68,7 +69,6 @@ export function Beside({
 }) {
   const set = useSetSearch({ replace: true });
   const [width, setWidth] = useState(() => Number(lastingStorage.get(widthName)) || 620);
-  if (!detail) return children;
 
   function resize(to: number): void {
     const px = Math.max(widthMin, Math.min(widthMax, Math.round(to)));
@@ -76,46 +76,51 @@ export function Beside({
     lastingStorage.set(widthName, String(px));
   }
 
-  function onMove(event: PointerEvent): void {
-    if (event.buttons === 1) resize(document.documentElement.clientWidth - event.clientX);
+  function onMove({ buttons, clientX, currentTarget }: PointerEvent): void {
+    const border = currentTarget.getBoundingClientRect();
+    const { right } = currentTarget.parentElement!.getBoundingClientRect();
+    if (buttons === 1) resize(right - clientX - border.width / 2);
   }
 
   return (
-    <div className="beside" style={{ '--detail': `${width}px` } as CSSProperties}>
+    // The list stays the same element, with its focus, when a detail opens beside it.
+    <div className={detail ? 'beside' : undefined} style={{ '--detail': `${width}px` } as CSSProperties}>
       <div className="pane">{children}</div>
-      {/* biome-ignore lint/a11y/useSemanticElements: a line between paragraphs cannot be moved */}
-      <div
-        className="divider"
-        role="separator"
-        aria-orientation="vertical"
-        aria-label="Width of the detail"
-        aria-valuenow={width}
-        aria-valuemin={widthMin}
-        aria-valuemax={widthMax}
-        tabIndex={0}
-        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
-        onPointerMove={onMove}
-        onKeyDown={({ key }) => {
-          if (key === 'ArrowLeft') resize(width + stepPx);
-          if (key === 'ArrowRight') resize(width - stepPx);
-        }}
-      />
-      <section className="pane detail" aria-label="Detail">
-        <div className="pane-actions">
-          <Link {...page} className="link small">
-            Open as a page
-          </Link>
-          <button
-            type="button"
-            className="icon-btn"
-            aria-label="Close the detail"
-            onClick={() => set({ open: undefined, attempt: undefined })}
-          >
-            <Icon name="close" />
-          </button>
-        </div>
-        {detail}
-      </section>
+      {detail && (
+        <>
+          {/* biome-ignore lint/a11y/useSemanticElements: a line between paragraphs cannot be moved */}
+          <div
+            className="divider"
+            role="separator"
+            aria-orientation="vertical"
+            aria-label={t`Width of the detail`}
+            aria-valuenow={width}
+            aria-valuemin={widthMin}
+            aria-valuemax={widthMax}
+            tabIndex={0}
+            onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+            onPointerMove={onMove}
+            onKeyDown={({ key }) => {
+              if (key === 'ArrowLeft') resize(width + stepPx);
+              if (key === 'ArrowRight') resize(width - stepPx);
+            }}
+          />
+          <section className="pane detail" aria-label={t`Detail`}>
+            <div className="pane-actions">
+              <Link {...page} className="link small">{t`Open as a page`}</Link>
+              <button
+                type="button"
+                className="icon-btn"
+                aria-label={t`Close the detail`}
+                onClick={() => set({ open: undefined, attempt: undefined })}
+              >
+                <Icon name="close" />
+              </button>
+            </div>
+            {detail}
+          </section>
+        </>
+      )}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { useZone } from '../browser/preferences';
 import { Button } from '../parts/button';
 import { Icon } from '../parts/icon';
 import { formatClock, formatRange } from '../text/format';
+import { t } from '../text/language';
 import { RangePicker } from './range-picker';
 
 /** The filters in the URL as chips, a field that adds one, and the time range. */
@@ -139,7 +140,7 @@ export function FilterSheet({ applied, children }: { applied: number; children: 
   return (
     <div className={isOpen ? 'filter-sheet open' : 'filter-sheet'}>
       <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        Filters{applied > 0 && ` (${applied})`}
+        {applied > 0 ? t`Filters (${applied})` : t`Filters`}
       </Button>
       {children}
     </div>
@@ -157,7 +158,7 @@ export function Chip({ name, value, onRemove }: { name: string; value: string; o
       <button
         type="button"
         className="icon-btn"
-        aria-label={name ? `Remove the filter ${name} ${value}` : `Remove ${value}`}
+        aria-label={name ? t`Remove the filter ${name} ${value}` : t`Remove ${value}`}
         onClick={onRemove}
       >
         <Icon name="close" size={12} />
@@ -169,7 +170,7 @@ export function Chip({ name, value, onRemove }: { name: string; value: string; o
 /** The two times of a range in the URL. A length that ends now is shown by the range picker. */
 export function RangeChip({
   search,
-  name = 'time',
+  name = t`time`,
   onRemove,
 }: {
   search: RangeSearch;
@@ -183,7 +184,7 @@ export function RangeChip({
   const clock = (iso: string) =>
     Number.isNaN(Date.parse(iso)) ? iso : formatClock(Date.parse(iso), shownZone, Date.now());
   const value = Number.isNaN(fromMs + toMs)
-    ? `${clock(search.from)} – ${search.to ? clock(search.to) : 'now'}`
+    ? `${clock(search.from)} – ${search.to ? clock(search.to) : t`now`}`
     : formatRange(fromMs, toMs, shownZone, Date.now());
   return <Chip name={name} value={value} onRemove={onRemove} />;
 }

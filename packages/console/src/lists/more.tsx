@@ -5,6 +5,7 @@ import { problemIn } from '../api/problem';
 import { Button } from '../parts/button';
 import { ProblemNote, Skeleton } from '../parts/states';
 import { formatCount } from '../text/format';
+import { rich, t } from '../text/language';
 import { ClockTime } from '../text/time';
 import { rememberLastRow } from './place';
 
@@ -81,14 +82,13 @@ export function Listed({
 /** The end of a list: how many rows are shown, and a button that loads more. */
 function More({
   count,
-  one,
-  many,
+  all,
   searchedTo,
   query,
 }: {
   count: number;
-  one: string;
-  many: string;
+  /** Says how many rows there are, once all are shown. */
+  all: string;
   /** How far back the list was searched, if that is further than its last row. */
   searchedTo?: string | undefined;
   query: Pages;
@@ -119,16 +119,8 @@ function More({
           />
         )}
         <span role="status">
-          {hasNextPage
-            ? `${formatCount(count)} shown, newest first`
-            : count === 1
-              ? `1 ${one}`
-              : `All ${formatCount(count)} ${many}`}
-          {hasNextPage && searchedTo && (
-            <>
-              , searched back to <ClockTime at={searchedTo} />
-            </>
-          )}
+          {hasNextPage ? t`${formatCount(count)} shown, newest first` : all}
+          {hasNextPage && searchedTo && <>, {rich`searched back to ${<ClockTime at={searchedTo} />}`}</>}
         </span>
       </div>
     </>
@@ -141,6 +133,6 @@ function linksBefore(end: HTMLElement | null): HTMLElement[] {
 }
 
 function buttonText(isSearch: boolean, isLoading: boolean): string {
-  if (isSearch) return isLoading ? 'Searching…' : 'Search further';
-  return isLoading ? 'Loading…' : 'Show more';
+  if (isSearch) return isLoading ? t`Searching…` : t`Search further`;
+  return isLoading ? t`Loading…` : t`Show more`;
 }

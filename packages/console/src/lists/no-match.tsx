@@ -6,6 +6,7 @@ import { eventTypesQuery, exampleType } from '../api/events';
 import { Button } from '../parts/button';
 import { Empty } from '../parts/states';
 import { usePermission } from '../session/token';
+import { rich, t } from '../text/language';
 
 /** Says that nothing matches the filters, and why if no event can have the type. */
 export function NoMatch({
@@ -33,32 +34,27 @@ export function NoMatch({
       }
     >
       <p>
-        {isUnknown ? (
-          <>
-            There is no event type <code>{type}</code>. Filter by an exact type, such as{' '}
-            <code>{exampleType(types)?.type}</code>.
-          </>
-        ) : (
-          remedyOf(isFiltered, workspaceId)
-        )}
+        {isUnknown
+          ? rich`There is no event type ${<code>{type}</code>}. Filter by an exact type, such as ${<code>{exampleType(types)?.type}</code>}.`
+          : remedyOf(isFiltered, workspaceId)}
       </p>
     </Empty>
   );
 }
 
 function remedyOf(isFiltered: boolean, workspaceId: string | undefined): string {
-  if (!workspaceId) return 'Choose a longer range, or remove a filter.';
+  if (!workspaceId) return t`Choose a longer range, or remove a filter.`;
   return isFiltered
-    ? `Only ${workspaceId} is searched. Choose a longer range, remove a filter, or show the whole organization.`
-    : `Only ${workspaceId} is searched. To see everything, show the whole organization.`;
+    ? t`Only ${workspaceId} is searched. Choose a longer range, remove a filter, or show the whole organization.`
+    : t`Only ${workspaceId} is searched. To see everything, show the whole organization.`;
 }
 
 /** Removes all filters from the URL. The live switch and the tab stay. */
 export function ClearFilters() {
   const navigate = useNavigate();
   return (
-    <Button onClick={() => void navigate({ to: '.', search: ({ live, tab }) => ({ live, tab }) as never })}>
-      Clear the filters
-    </Button>
+    <Button
+      onClick={() => void navigate({ to: '.', search: ({ live, tab }) => ({ live, tab }) as never })}
+    >{t`Clear the filters`}</Button>
   );
 }

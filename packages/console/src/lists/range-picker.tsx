@@ -1,8 +1,9 @@
 import { noRange, type RangeSearch, rangeChoices } from '../address/range';
 import { useSetSearch } from '../address/search';
 import { Segmented } from '../parts/button';
+import { t } from '../text/language';
 
-const anyTime = { key: 'any', label: 'Any time' } as const;
+const anyTime = { key: 'any', label: t`Any time` } as const;
 
 /**
  * Selects the length of the time range, which is stored in the URL. Without a fallback, `Any time` is also a choice.
@@ -13,7 +14,7 @@ export function RangePicker({ search, fallback }: { search: RangeSearch; fallbac
   const chosen = search.from ? undefined : (search.range ?? fallback ?? anyTime.key);
   return (
     <Segmented
-      label="Time range"
+      label={t`Time range`}
       choices={choices}
       value={choices.find(({ key }) => key === chosen)?.key}
       onChange={(key) => set({ ...noRange, range: key === anyTime.key ? undefined : key })}

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from 'react';
+import { rich, t } from '../text/language';
 import { Button } from './button';
 import { Dialog } from './dialog';
 import { ProblemNote } from './states';
@@ -38,7 +39,7 @@ const asShown = (text: string) => text.trim().replace(/\s+/g, ' ');
 
 function Content({
   action,
-  cancel = 'Cancel',
+  cancel = t`Cancel`,
   isDanger = false,
   name,
   isDone = false,
@@ -62,9 +63,7 @@ function Content({
         {children}
         {name !== undefined && (
           <label className="field">
-            <span>
-              Type <b className="mono">{name}</b> to confirm
-            </span>
+            <span>{rich`Type ${<b className="mono">{name}</b>} to confirm`}</span>
             <input
               className="input mono"
               value={typed}

@@ -1,3 +1,4 @@
+import { t } from '../text/language';
 import { Icon } from './icon';
 import { showToast } from './toast';
 
@@ -7,11 +8,11 @@ export async function copyText(text: string, what: string): Promise<void> {
     await navigator.clipboard.writeText(text);
   } catch {
     if (!copyThroughField(text)) {
-      showToast('The browser did not allow copying.');
+      showToast(t`The browser did not allow copying.`);
       return;
     }
   }
-  showToast(`Copied ${what}.`);
+  showToast(t`Copied ${what}.`);
 }
 
 function copyThroughField(text: string): boolean {
@@ -33,8 +34,8 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
     <button
       type="button"
       className="icon-btn"
-      aria-label={`Copy ${what}`}
-      title={`Copy ${what}`}
+      aria-label={t`Copy ${what}`}
+      title={t`Copy ${what}`}
       onClick={() => copyText(text, what)}
     >
       <Icon name="copy" />

@@ -1,11 +1,12 @@
 import { Children, type ReactNode } from 'react';
 import { shortId } from '../text/identifier';
+import { t } from '../text/language';
 import { copyText } from './copy';
 
 /** A breadcrumb: links to the parent pages. */
 export function Breadcrumb({ children }: { children: ReactNode }) {
   return (
-    <nav className="crumb" aria-label="Breadcrumb">
+    <nav className="crumb" aria-label={t`Breadcrumb`}>
       {Children.toArray(children).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a breadcrumb keep their places
         <span key={index} className="cut">
@@ -23,7 +24,7 @@ export function Identifier({ id }: { id: string }) {
     <button
       type="button"
       className="pick mono soft above"
-      title={`${id} (click to copy)`}
+      title={t`${id} (click to copy)`}
       onClick={() => copyText(id, id)}
     >
       {shortId(id)}

@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { hasNoResponse, isUnreachable, messageOf, problemIn, remedyOf } from '../api/problem';
+import { rich, t } from '../text/language';
 import { Button } from './button';
 import { CopyButton } from './copy';
 
@@ -39,7 +40,7 @@ export function Loaded<T>({
 /** Stands in for lines that are still loading. */
 export function Skeleton({ lines = 6 }: { lines?: number }) {
   return (
-    <div className="skeleton" role="status" aria-label="Loading">
+    <div className="skeleton" role="status" aria-label={t`Loading`}>
       {Array.from({ length: lines }, (_, line) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
         <i key={line} />
@@ -67,8 +68,8 @@ export function ProblemNote({
     <div className={isUnsure || isUnreachable(error) ? 'note warn' : 'note'} role="alert">
       <b>
         {isUnsure
-          ? 'The outcome is unknown'
-          : (title ?? (isUnreachable(error) ? 'The service is unreachable' : 'Something went wrong'))}
+          ? t`The outcome is unknown`
+          : (title ?? (isUnreachable(error) ? t`The service is unreachable` : t`Something went wrong`))}
       </b>
       <p>
         {messageOf(error)} {remedyOf(error, isAction)}
@@ -84,8 +85,7 @@ export function ProblemNote({
       )}
       {problem?.requestId && (
         <p className="small">
-          Request ID <code>{problem.requestId}</code>{' '}
-          <CopyButton text={problem.requestId} what="the request ID" />
+          {rich`Request ID ${<code>{problem.requestId}</code>} ${<CopyButton text={problem.requestId} what={t`the request ID`} />}`}
         </p>
       )}
       {onRetry && (
@@ -93,9 +93,7 @@ export function ProblemNote({
           {problem?.code === 'not_found' ? (
             <ListLink />
           ) : (
-            <Button kind="slim" onClick={onRetry}>
-              Try again
-            </Button>
+            <Button kind="slim" onClick={onRetry}>{t`Try again`}</Button>
           )}
         </div>
       )}
@@ -104,9 +102,9 @@ export function ProblemNote({
 }
 
 const lists = [
-  { to: '/deliveries', part: /\/deliveries(\/|$)/, name: 'All deliveries' },
-  { to: '/events', part: /\/events(\/|$)/, name: 'All events' },
-  { to: '/webhooks', part: /\/webhooks(\/|$)/, name: 'All webhooks' },
+  { to: '/deliveries', part: /\/deliveries(\/|$)/, name: t`All deliveries` },
+  { to: '/events', part: /\/events(\/|$)/, name: t`All events` },
+  { to: '/webhooks', part: /\/webhooks(\/|$)/, name: t`All webhooks` },
 ] as const;
 
 /** On a page for something that does not exist, links to the list of things that do. */
@@ -115,7 +113,7 @@ function ListLink() {
   const list = lists.find(({ part }) => part.test(path));
   return (
     <Link to={list?.to ?? '/'} className="btn slim">
-      {list?.name ?? 'Overview'}
+      {list?.name ?? t`Overview`}
     </Link>
   );
 }

@@ -1,12 +1,14 @@
+import { Fragment } from 'react';
 import { productName, useSettings } from '../api/settings';
 import { Empty } from '../parts/states';
+import { rich, t } from '../text/language';
 import { type Scope, useToken } from './token';
 
 /** Says which of the scopes that a view needs the token does not have. */
 export function Forbidden({ action, scopes }: { action: string; scopes: Scope[] }) {
-  const holder = useToken().portal ? 'session' : 'token';
+  const isPortal = useToken().portal;
   return (
-    <Empty title={`This ${holder} cannot ${action}`}>
+    <Empty title={isPortal ? t`This session cannot ${action}` : t`This token cannot ${action}`}>
       <p>
         <MissingScopes scopes={scopes} />
       </p>
@@ -19,17 +21,13 @@ export function MissingScopes({ scopes }: { scopes: Scope[] }) {
   const token = useToken();
   const name = productName(useSettings());
   const missing = scopes.filter((scope) => !token.scopes.includes(scope));
-  return (
-    <>
-      It lacks the {missing.length === 1 ? 'scope' : 'scopes'}{' '}
-      {missing.map((scope, index) => (
-        <span key={scope}>
-          {index > 0 && ' and '}
-          <code>{scope}</code>
-        </span>
-      ))}
-      . Ask {token.portal ? `${name} for a session` : 'the operator for a token'} that has{' '}
-      {missing.length === 1 ? 'it' : 'them'}.
-    </>
-  );
+  const list = missing.map((scope, index) => (
+    <Fragment key={scope}>
+      {index > 0 && ', '}
+      <code>{scope}</code>
+    </Fragment>
+  ));
+  return token.portal
+    ? rich`Missing: ${list}. Ask ${name} for a session that has it.`
+    : rich`Missing: ${list}. Ask the operator for a token that has it.`;
 }

@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { tabStorage } from '../browser/storage';
 import { createStore } from '../browser/store';
+import { t } from '../text/language';
 import { forgetInput } from './kept-input';
 
 /** The token of this tab, or why there is none. */
@@ -44,7 +45,7 @@ export function openSession(token: string): void {
   session.set({ kind: 'open', token });
   // The browser does not send such a header, which would look as if the service were unreachable.
   if (!/^[\x20-\x7e]+$/.test(token))
-    endSession(token, 'It contains a character that is not allowed in a token.');
+    endSession(token, t`It contains a character that is not allowed in a token.`);
 }
 
 /** Remembers that the token is a portal session, so that its end can be explained. */

@@ -4,6 +4,7 @@ import { useStore } from '../browser/store';
 import { CodeBlock } from '../code/code-block';
 import { Button } from '../parts/button';
 import { Brand } from '../shell/navigation';
+import { rich, t } from '../text/language';
 import { hasKeptInput } from './kept-input';
 import { openSession, session } from './session';
 
@@ -21,27 +22,27 @@ export function SignIn() {
   // The token may be pasted with the name of its scheme, as in the header of a request.
   const token = text.trim().replace(/^Bearer\s+/i, '');
   const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
-  const keptNote = hasKeptInput() ? 'What you entered in the form has been kept.' : undefined;
+  const keptNote = hasKeptInput() ? t`What you entered in the form has been kept.` : undefined;
   return (
     <main className="signin">
       <div>
         <Brand />
         {cameFrom === 'portal' ? (
           <>
-            <h1>This session has ended</h1>
+            <h1>{t`This session has ended`}</h1>
             <p className="lead">
-              Open this page again from {productName(settings)}. {keptNote}
+              {t`Open this page again from ${productName(settings)}.`} {keptNote}
             </p>
           </>
         ) : (
           <>
-            <h1>Sign in with a token</h1>
+            <h1>{t`Sign in with a token`}</h1>
             {state.kind === 'ended' && (
               <div className="note warn" role="alert">
-                <b>{cameFrom === 'link' ? 'This link is no longer valid' : 'The token was not accepted'}</b>
+                <b>{cameFrom === 'link' ? t`This link is no longer valid` : t`The token was not accepted`}</b>
                 <p>
                   {cameFrom === 'link'
-                    ? 'It may have expired. Open the page that the link came from to get a new one, or sign in with a token.'
+                    ? t`It may have expired. Open the page that the link came from to get a new one, or sign in with a token.`
                     : state.reason}{' '}
                   {keptNote}
                 </p>
@@ -54,7 +55,7 @@ export function SignIn() {
               }}
             >
               <div className="field">
-                <label htmlFor="token">Token</label>
+                <label htmlFor="token">{t`Token`}</label>
                 <input
                   id="token"
                   className="input mono"
@@ -65,20 +66,15 @@ export function SignIn() {
                   value={text}
                   onChange={(event) => setText(event.target.value)}
                 />
-                <span className="hint">The token is kept only in this tab, until you close it.</span>
+                <span className="hint">{t`The token is kept only in this tab, until you close it.`}</span>
               </div>
-              <Button type="submit" kind="primary" disabled={!token}>
-                Sign in
-              </Button>
+              <Button type="submit" kind="primary" disabled={!token}>{t`Sign in`}</Button>
             </form>
             {/* Neither someone who opens an old portal link nor the customer of a named product operates the service. */}
             {cameFrom !== 'link' && settings.version && !settings.name && (
               <>
-                <p className="lead small">
-                  No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
-                  this in the checkout that the service runs from:
-                </p>
-                <CodeBlock title="Create a token" text={command + scopes.join('')} what="the command">
+                <p className="lead small">{rich`No token yet? ${<code>npm start</code>} prints a link that signs you in. To create a token, run this in the checkout that the service runs from:`}</p>
+                <CodeBlock title={t`Create a token`} text={command + scopes.join('')} what={t`the command`}>
                   {command}
                   {/* A narrow line is broken between two scopes, not within one. */}
                   {scopes.map((scope) => (

@@ -15,6 +15,7 @@ import { SignIn } from '../session/sign-in';
 import { tokenQuery } from '../session/token';
 import { useIsPast, useNow } from '../text/clock';
 import { formatDuration } from '../text/format';
+import { rich, t } from '../text/language';
 import { accentFor } from './accent';
 import { BottomBar, SideBar } from './navigation';
 import { Overlays } from './overlays';
@@ -44,9 +45,7 @@ function SignedIn() {
   useSessionEnd(token);
   return (
     <div className="frame">
-      <a className="skip" href="#content">
-        Skip to content
-      </a>
+      <a className="skip" href="#content">{t`Skip to content`}</a>
       <SideBar token={token} />
       <div>
         <TopBar token={token} />
@@ -110,13 +109,11 @@ function Banner() {
     <div className="banner" role="status">
       {state.kind === 'unreachable' ? (
         <span>
-          <b>The service is unreachable.</b> The console will reconnect automatically. Until then, this page
-          is not updated.
+          {rich`${<b>{t`The service is unreachable.`}</b>} The console will reconnect automatically. Until then, this page is not updated.`}
         </span>
       ) : (
         <span>
-          <b>Too many requests.</b> The console resumes in{' '}
-          {formatDuration(Math.max(1_000, state.until - now))}.
+          {rich`${<b>{t`Too many requests.`}</b>} The console resumes in ${formatDuration(Math.max(1_000, state.until - now))}.`}
         </span>
       )}
     </div>

@@ -1,5 +1,6 @@
 import { connection, noteUnreachable } from '../api/connection';
 import { tabStorage } from '../browser/storage';
+import { t } from '../text/language';
 
 const name = 'MissingPart';
 const reloadedKey = 'posthorn.reloaded';
@@ -11,8 +12,7 @@ export function nameMissingParts(): void {
     // The router recognizes the error by its name and message, and would reload the page immediately. If the service is
     // unreachable, the console would be gone.
     payload.name = name;
-    payload.message =
-      'This part of the console could not be loaded. The service may have been upgraded or may be restarting.';
+    payload.message = t`This part of the console could not be loaded. The service may have been upgraded or may be restarting.`;
   });
 }
 

@@ -9,6 +9,7 @@ import { Icon } from '../parts/icon';
 import { permissionOf } from '../session/token';
 import { useIsPast } from '../text/clock';
 import { shortId } from '../text/identifier';
+import { plural, t } from '../text/language';
 import { TimeAgo } from '../text/time';
 import { needsAttention } from '../views/webhooks/webhook-tag';
 import { overlay } from './overlay-store';
@@ -18,13 +19,11 @@ export function SideBar({ token }: { token: Token | undefined }) {
   return (
     <div className="side">
       <Brand />
-      <nav aria-label="Views">
+      <nav aria-label={t`Views`}>
         <ViewLinks token={token} views={viewsOf(token)} />
       </nav>
       {token && mayOpenReference(token) && (
-        <a href={referencePath} target="_blank" rel="noopener" className="reference">
-          API reference
-        </a>
+        <a href={referencePath} target="_blank" rel="noopener" className="reference">{t`API reference`}</a>
       )}
       {token && (
         <Link to="/token" className="foot">
@@ -38,24 +37,22 @@ export function SideBar({ token }: { token: Token | undefined }) {
 
 /** When the session ends. The clock of the browser may be wrong, so after that time, it says `soon`. */
 function End({ at }: { at: string }) {
-  return useIsPast(Date.parse(at)) ? 'soon' : <TimeAgo at={at} />;
+  return useIsPast(Date.parse(at)) ? t`soon` : <TimeAgo at={at} />;
 }
 
 function ofToken({ scopes, portal }: Token): string {
-  const kind = portal ? 'session ends' : 'token expires';
-  return scopes.includes('webhooks:write')
-    ? kind.replace(/^./, (first) => first.toUpperCase())
-    : `Read-only ${kind}`;
+  if (scopes.includes('webhooks:write')) return portal ? t`Session ends` : t`Token expires`;
+  return portal ? t`Read-only session ends` : t`Read-only token expires`;
 }
 
 /** The navigation on a phone. */
 export function BottomBar({ token }: { token: Token }) {
   return (
-    <nav className="bottom" aria-label="Bottom navigation">
+    <nav className="bottom" aria-label={t`Bottom navigation`}>
       <ViewLinks token={token} views={viewsOf(token).filter(({ icon }) => icon)} isOnPhone />
       <button type="button" onClick={() => overlay.set('more')}>
         <Icon name="more" size={16} />
-        More
+        {t`More`}
       </button>
     </nav>
   );
@@ -73,7 +70,7 @@ function ViewLinks({
 }) {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const attention = useAttention(token);
-  const need = attention === 1 ? 'needs attention' : 'need attention';
+  const need = plural(attention, 'needs attention', 'need attention');
   return views.map((view) => (
     <Link
       key={view.to}

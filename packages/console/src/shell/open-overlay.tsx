@@ -4,6 +4,7 @@ import { switchZone, useZone } from '../browser/preferences';
 import { Button } from '../parts/button';
 import { Dialog } from '../parts/dialog';
 import { Icon } from '../parts/icon';
+import { t } from '../text/language';
 import { type OverlayName, overlay } from './overlay-store';
 import { Palette } from './palette';
 import { isMac } from './top-bar';
@@ -21,8 +22,8 @@ export function OpenOverlay({ name, token }: { name: OverlayName; token: Token }
 function MoreViews({ token }: { token: Token }) {
   const shownZone = useZone();
   return (
-    <Dialog title="More" className="more-views" onClose={close}>
-      <button type="button" className="icon-btn" aria-label="Close" onClick={close}>
+    <Dialog title={t`More`} className="more-views" onClose={close}>
+      <button type="button" className="icon-btn" aria-label={t`Close`} onClick={close}>
         <Icon name="close" />
       </button>
       {viewsOf(token)
@@ -36,9 +37,13 @@ function MoreViews({ token }: { token: Token }) {
         {tokenViewName(token)}
       </Link>
       {mayOpenReference(token) && (
-        <a href={referencePath} target="_blank" rel="noopener" className="btn" onClick={close}>
-          API reference
-        </a>
+        <a
+          href={referencePath}
+          target="_blank"
+          rel="noopener"
+          className="btn"
+          onClick={close}
+        >{t`API reference`}</a>
       )}
       <Button
         onClick={() => {
@@ -46,7 +51,7 @@ function MoreViews({ token }: { token: Token }) {
           close();
         }}
       >
-        {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
+        {shownZone === 'utc' ? t`Show local time` : t`Show UTC`}
       </Button>
     </Dialog>
   );
@@ -54,17 +59,17 @@ function MoreViews({ token }: { token: Token }) {
 
 function ShortcutHelp({ token }: { token: Token }) {
   const shortcuts: [keys: string[], what: string][] = [
-    [[isMac ? '⌘K' : 'Ctrl K'], 'Go anywhere: a view, a webhook, any ID'],
-    [['/'], 'Filter the list'],
-    [['j', 'k', 'Enter'], 'Next row, previous row, open'],
-    [['r'], 'Redeliver'],
-    [['l'], 'Live mode'],
-    [['u'], 'Local time or UTC'],
+    [[isMac ? '⌘K' : 'Ctrl K'], t`Go anywhere: a view, a webhook, any ID`],
+    [['/'], t`Filter the list`],
+    [['j', 'k', 'Enter'], t`Next row, previous row, open`],
+    [['r'], t`Redeliver`],
+    [['l'], t`Live mode`],
+    [['u'], t`Local time or UTC`],
     ...viewsOf(token).map(({ key, name }): [string[], string] => [['g', key], name]),
-    [['?'], 'This list'],
+    [['?'], t`This list`],
   ];
   return (
-    <Dialog title="Keyboard shortcuts" className="help" onClose={close}>
+    <Dialog title={t`Keyboard shortcuts`} className="help" onClose={close}>
       <dl>
         {shortcuts.map(([keys, what]) => (
           <div key={what} className="facts-row">
@@ -78,7 +83,7 @@ function ShortcutHelp({ token }: { token: Token }) {
         ))}
       </dl>
       <div className="actions">
-        <Button onClick={close}>Close</Button>
+        <Button onClick={close}>{t`Close`}</Button>
       </div>
     </Dialog>
   );

@@ -3,6 +3,7 @@ import { CatchBoundary, useLocation } from '@tanstack/react-router';
 import { type ComponentType, lazy, Suspense, useEffect, useState } from 'react';
 import { useStore } from '../browser/store';
 import { showToast } from '../parts/toast';
+import { t } from '../text/language';
 import { isMissingPart, whenIdle } from './late-parts';
 import { type OverlayName, overlay, paletteText } from './overlay-store';
 import { useShortcuts } from './shortcuts';
@@ -51,7 +52,7 @@ export function Overlays({ token }: { token: Token }) {
       onCatch={() => {
         overlay.set(undefined);
         setOverlay(lazyOverlay);
-        showToast('This part of the console could not be loaded. Try again, or reload the page.');
+        showToast(t`This part of the console could not be loaded. Try again, or reload the page.`);
       }}
     >
       <Suspense>{open && <Overlay name={open} token={token} />}</Suspense>

@@ -5,10 +5,11 @@ import { type KeyboardEvent, useId, useMemo, useState } from 'react';
 import type { Search } from '../address/search';
 import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
-import { theme } from '../browser/preferences';
+import { theme, themes } from '../browser/preferences';
 import { useStore } from '../browser/store';
 import { Dialog } from '../parts/dialog';
 import { permissionOf } from '../session/token';
+import { t } from '../text/language';
 import { webhookName } from '../views/webhooks/webhook-tag';
 import { overlay, paletteText } from './overlay-store';
 import { consoleAddressIn, isShortFor, loadedIds, unquoted, wholeIdIn } from './pasted';
@@ -43,7 +44,9 @@ export function Palette({ token }: { token: Token }) {
     const plain = unquoted(text);
     const address = consoleAddressIn(plain);
     if (address)
-      return [{ name: address, what: 'Open this address', go: () => history.push(address) } satisfies Target];
+      return [
+        { name: address, what: t`Open this address`, go: () => history.push(address) } satisfies Target,
+      ];
     return targetsFor(plain, token, navigate, webhooks ?? [], types ?? [], ids);
   }, [text, token, navigate, history, webhooks, types, ids]);
   const chosen = found[Math.min(at, found.length - 1)];
@@ -67,14 +70,14 @@ export function Palette({ token }: { token: Token }) {
   }
 
   return (
-    <Dialog title="Go anywhere" isUntitled className="palette" onClose={() => overlay.set(undefined)}>
+    <Dialog title={t`Go anywhere`} isUntitled className="palette" onClose={() => overlay.set(undefined)}>
       <input
         role="combobox"
-        aria-label="Go to"
+        aria-label={t`Go to`}
         aria-expanded="true"
         aria-controls={listId}
         aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
-        placeholder="View, webhook, event type, ID or end of an ID"
+        placeholder={t`View, webhook, event type, ID or end of an ID`}
         value={text}
         onChange={(event) => {
           paletteText.set(event.target.value);
@@ -82,7 +85,7 @@ export function Palette({ token }: { token: Token }) {
         }}
         onKeyDown={onKey}
       />
-      <div className="results" id={listId} role="listbox" aria-label="Results" tabIndex={-1}>
+      <div className="results" id={listId} role="listbox" aria-label={t`Results`} tabIndex={-1}>
         {found.map((target, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
           <div
@@ -102,18 +105,14 @@ export function Palette({ token }: { token: Token }) {
           </div>
         ))}
       </div>
-      {found.length === 0 && (
-        <p className="soft" role="status">
-          Nothing matches.
-        </p>
-      )}
+      {found.length === 0 && <p className="soft" role="status">{t`Nothing matches.`}</p>}
     </Dialog>
   );
 }
 
 const reference: Target = {
-  name: 'API reference',
-  what: 'New tab',
+  name: t`API reference`,
+  what: t`New tab`,
   go: () => void window.open(referencePath, '_blank', 'noopener'),
 };
 
@@ -136,19 +135,19 @@ function targetsFor(
   });
   const all: Target[] = [
     ...viewsOf(token).map(({ name, to: path, key }) => to(name, `g ${key}`, path)),
-    ...(may.send ? [to('New webhook', 'Action', '/webhooks/new')] : []),
-    to(tokenViewName(token), 'View', '/token'),
+    ...(may.send ? [to(t`New webhook`, t`Action`, '/webhooks/new')] : []),
+    to(tokenViewName(token), t`View`, '/token'),
     ...(mayOpenReference(token) ? [reference] : []),
-    ...(['system', 'light', 'dark'] as const).map((choice) => ({
-      name: `Colors: ${choice}`,
-      what: 'Action',
-      go: () => theme.set(choice),
+    ...themes.map(({ key, label }) => ({
+      name: t`Colors: ${label}`,
+      what: t`Action`,
+      go: () => theme.set(key),
     })),
     ...webhooks.map((webhook) => ({
-      ...to(webhookName(webhook), `Webhook ${webhook.id.slice(-5)}`, `/webhooks/${webhook.id}`),
+      ...to(webhookName(webhook), t`Webhook ${webhook.id.slice(-5)}`, `/webhooks/${webhook.id}`),
       ...(webhook.description && { detail: webhook.url }),
     })),
-    ...types.map(({ type }) => to(type, 'Event type', '/event-types', { type })),
+    ...types.map(({ type }) => to(type, t`Event type`, '/event-types', { type })),
   ];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const matching = all.filter(({ name, detail = '' }) =>
@@ -165,22 +164,22 @@ function targetsOfId(id: string, token: Token, navigate: Navigate): Target[] {
     if (isPossible) targets.push({ name: id, what, go: () => void navigate({ to, search } as never) });
   };
   const path = encodeURIComponent(id);
-  if (kind === 'EVT') add(may.readEvents, 'Open the event', `/events/${path}`);
-  if (kind === 'WHK') add(may.readWebhooks, 'Open the webhook', `/webhooks/${path}`);
-  if (kind === 'WDLV') add(may.readWebhooks, 'Open the delivery', `/deliveries/${path}`);
+  if (kind === 'EVT') add(may.readEvents, t`Open the event`, `/events/${path}`);
+  if (kind === 'WHK') add(may.readWebhooks, t`Open the webhook`, `/webhooks/${path}`);
+  if (kind === 'WDLV') add(may.readWebhooks, t`Open the delivery`, `/deliveries/${path}`);
   if (kind === 'TOK') {
     add(id === token.id, tokenViewName(token), '/token');
-    add(may.readAudit, 'What this actor did', '/audit', { actor_id: id });
-    add(may.readAudit, 'What happened to this token', '/audit', { target_id: id });
+    add(may.readAudit, t`What this actor did`, '/audit', { actor_id: id });
+    add(may.readAudit, t`What happened to this token`, '/audit', { target_id: id });
   }
   // Only the audit log tells which webhook a replay belongs to.
   if (kind === 'RPL') {
-    add(may.readAudit, 'All replays in the audit log', '/audit', { action: 'webhook.replayed' });
+    add(may.readAudit, t`All replays in the audit log`, '/audit', { action: 'webhook.replayed' });
   }
   if (['EVT', 'WDLV', 'TOK', 'RPL', 'AUD'].includes(kind)) return targets;
-  if (kind === 'WS') add(may.readEvents, 'Events of this workspace', '/events', { workspace_id: id });
-  else add(may.readEvents, 'Its history', '/events', { subject_id: id });
+  if (kind === 'WS') add(may.readEvents, t`Events of this workspace`, '/events', { workspace_id: id });
+  else add(may.readEvents, t`Its history`, '/events', { subject_id: id });
   if (kind === 'USR' || kind === 'AGT')
-    add(may.readEvents, 'What this actor did', '/events', { actor_id: id });
+    add(may.readEvents, t`What this actor did`, '/events', { actor_id: id });
   return targets;
 }

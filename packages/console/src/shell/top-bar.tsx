@@ -9,6 +9,7 @@ import { Button, Segmented } from '../parts/button';
 import { Icon } from '../parts/icon';
 import { leave } from '../session/session';
 import { shortId } from '../text/identifier';
+import { rich, t } from '../text/language';
 import { TimeAgo } from '../text/time';
 import { Brand } from './navigation';
 import { overlay } from './overlay-store';
@@ -35,27 +36,27 @@ export function TopBar({ token }: { token: Token | undefined }) {
         className="pill"
         aria-pressed={isLive}
         onClick={toggle}
-        title="Refresh automatically (l)"
+        title={t`Refresh automatically (l)`}
       >
         <span className="dot" />
-        Live
+        {t`Live`}
       </button>
       <button
         type="button"
         className="pill wide"
         onClick={switchZone}
-        title="Switch between local time and UTC (u)"
+        title={t`Switch between local time and UTC (u)`}
       >
-        {shownZone === 'utc' ? 'UTC' : 'Local time'}
+        {shownZone === 'utc' ? t`UTC` : t`Local time`}
       </button>
       <button
         type="button"
         className="pill search"
         onClick={() => overlay.set('palette')}
-        title="Go anywhere"
+        title={t`Go anywhere`}
       >
         <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd>
-        <span>Search</span>
+        <span>{t`Search`}</span>
         <Icon name="search" size={14} />
       </button>
       {token && <Account token={token} />}
@@ -86,10 +87,10 @@ function Updated() {
     <button
       type="button"
       className="pill updated wide"
-      title="Read again"
+      title={t`Read again`}
       onClick={() => void client.invalidateQueries({ refetchType: 'active' })}
     >
-      Updated <TimeAgo at={new Date(readMs).toISOString()} />
+      {rich`Updated ${<TimeAgo at={new Date(readMs).toISOString()} />}`}
     </button>
   );
 }
@@ -100,7 +101,7 @@ function Account({ token }: { token: Token }) {
   const chosen = useStore(theme);
   return (
     <>
-      <button type="button" className="pill" popoverTarget="account" aria-label="Account">
+      <button type="button" className="pill" popoverTarget="account" aria-label={t`Account`}>
         <Icon name="account" />
       </button>
       <div className="menu" id="account" popover="auto">
@@ -109,15 +110,11 @@ function Account({ token }: { token: Token }) {
           {token.organization_name && <div className="small cut">{token.organization_name}</div>}
           <div className="soft small cut">{token.organization_id}</div>
         </div>
-        <Segmented label="Color scheme" choices={themes} value={chosen} onChange={theme.set} />
+        <Segmented label={t`Color scheme`} choices={themes} value={chosen} onChange={theme.set} />
         <Link to="/token" className="btn slim" onClick={closeMenu}>
           {tokenViewName(token)}
         </Link>
-        {!token.portal && (
-          <Button kind="slim" onClick={() => leave(client)}>
-            Sign out
-          </Button>
-        )}
+        {!token.portal && <Button kind="slim" onClick={() => leave(client)}>{t`Sign out`}</Button>}
       </div>
     </>
   );

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { connection } from '../api/connection';
 import { useStore } from '../browser/store';
 import { Empty, ProblemNote, Skeleton } from '../parts/states';
+import { t } from '../text/language';
 import { isMissingPart, reloadWhenReachable } from './late-parts';
 
 export function ViewError({ error, reset }: ErrorComponentProps) {
@@ -24,8 +25,8 @@ export function ViewError({ error, reset }: ErrorComponentProps) {
 function OpensLater() {
   return (
     <div className="note warn" role="alert">
-      <b>This view opens when the service is back</b>
-      <p>It has not been loaded yet. You do not need to do anything.</p>
+      <b>{t`This view opens when the service is back`}</b>
+      <p>{t`It has not been loaded yet. You do not need to do anything.`}</p>
     </div>
   );
 }
@@ -33,15 +34,11 @@ function OpensLater() {
 export function NotFound() {
   return (
     <Empty
-      title="Page not found"
+      title={t`Page not found`}
       isPage
-      actions={
-        <Link to="/" className="btn">
-          Go to the overview
-        </Link>
-      }
+      actions={<Link to="/" className="btn">{t`Go to the overview`}</Link>}
     >
-      <p>The address may be incomplete. To find something by its ID, use the search at the top.</p>
+      <p>{t`The address may be incomplete. To find something by its ID, use the search at the top.`}</p>
     </Empty>
   );
 }

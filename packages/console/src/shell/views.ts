@@ -3,27 +3,28 @@ import { useEffect } from 'react';
 import { createStore } from '../browser/store';
 import type { IconName } from '../parts/icon';
 import { type Permission, permissionOf } from '../session/token';
+import { t } from '../text/language';
 
 /** The views of the navigation, and what a token needs for them. */
 const views = [
-  { to: '/', name: 'Overview', key: 'o', icon: 'overview', may: (p: Permission) => p.readWebhooks },
-  { to: '/events', name: 'Events', key: 'e', icon: 'events', may: (p: Permission) => p.readEvents },
-  { to: '/webhooks', name: 'Webhooks', key: 'w', icon: 'webhooks', may: (p: Permission) => p.readWebhooks },
+  { to: '/', name: t`Overview`, key: 'o', icon: 'overview', may: (p: Permission) => p.readWebhooks },
+  { to: '/events', name: t`Events`, key: 'e', icon: 'events', may: (p: Permission) => p.readEvents },
+  { to: '/webhooks', name: t`Webhooks`, key: 'w', icon: 'webhooks', may: (p: Permission) => p.readWebhooks },
   {
     to: '/deliveries',
-    name: 'Deliveries',
+    name: t`Deliveries`,
     key: 'd',
     icon: 'deliveries',
     may: (p: Permission) => p.readWebhooks,
   },
   {
     to: '/event-types',
-    name: 'Event types',
+    name: t`Event types`,
     key: 't',
     icon: undefined,
     may: (p: Permission) => p.readEvents,
   },
-  { to: '/audit', name: 'Audit log', key: 'a', icon: undefined, may: (p: Permission) => p.readAudit },
+  { to: '/audit', name: t`Audit log`, key: 'a', icon: undefined, may: (p: Permission) => p.readAudit },
 ] as const satisfies readonly {
   to: string;
   name: string;
@@ -43,7 +44,7 @@ export function viewsOf(token: Token | undefined): View[] {
 
 /** Returns what the view of the token itself is called. */
 export function tokenViewName(token: Token): string {
-  return token.portal ? 'This session' : 'This token';
+  return token.portal ? t`This session` : t`This token`;
 }
 
 /** Returns whether a path belongs to a view of the navigation. */
@@ -57,7 +58,7 @@ export function isWithin(path: string, view: View): boolean {
 /** Returns the title of the tab: the item if the view shows a single one, then the view, then the product. */
 export function titleOf(path: string, product: string, item: string | undefined): string {
   const view = views.find((one) => isWithin(path, one));
-  const name = path.startsWith('/token') ? 'Token' : view?.name;
+  const name = path.startsWith('/token') ? t`Token` : view?.name;
   return [item, name, product].filter((part) => part !== undefined).join(' · ');
 }
 

@@ -5,8 +5,9 @@ import { useWorkspace } from '../address/workspace';
 import { webhooksQuery } from '../api/webhooks';
 import { Icon } from '../parts/icon';
 import { permissionOf } from '../session/token';
+import { t } from '../text/language';
 
-const all = { id: '', name: 'All workspaces' };
+const all = { id: '', name: t`All workspaces` };
 const shownMax = 12;
 
 /** Limits every view to one workspace. Suggests the workspaces in the loaded data, but accepts any ID. */
@@ -59,12 +60,12 @@ export function WorkspaceField({ token }: { token: Token }) {
         <input
           className={workspaceId ? 'pill chosen' : 'pill'}
           role="combobox"
-          aria-label="Workspace"
+          aria-label={t`Workspace`}
           aria-expanded={isOpen}
           aria-controls={listId}
           aria-activedescendant={chosen && `${listId}-${options.indexOf(chosen)}`}
           placeholder={all.name}
-          title="Show one workspace only"
+          title={t`Show one workspace only`}
           autoComplete="off"
           spellCheck={false}
           value={typed ?? workspaceId}
@@ -83,7 +84,7 @@ export function WorkspaceField({ token }: { token: Token }) {
       </label>
       {isOpen && (
         <div className="workspaces">
-          <div id={listId} role="listbox" aria-label="Workspaces">
+          <div id={listId} role="listbox" aria-label={t`Workspaces`}>
             {options.map((option, index) => (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
               <div
@@ -102,7 +103,9 @@ export function WorkspaceField({ token }: { token: Token }) {
               </div>
             ))}
           </div>
-          {known.length === 0 && !typed && <p className="soft small">Or type an ID, such as WS-berlin.</p>}
+          {known.length === 0 && !typed && (
+            <p className="soft small">{t`Or type an ID, such as WS-berlin.`}</p>
+          )}
         </div>
       )}
     </div>

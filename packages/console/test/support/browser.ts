@@ -63,7 +63,7 @@ async function renew(page: Page): Promise<void> {
   await page.context().clearPermissions();
   await page.goto('about:blank');
   for (const event of ['console', 'pageerror', 'request']) page.removeAllListeners(event);
-  await page.emulateMedia({ colorScheme: null });
+  await page.emulateMedia({ colorScheme: null, contrast: null, forcedColors: null, media: null });
   await page.setViewportSize(viewport);
 }
 

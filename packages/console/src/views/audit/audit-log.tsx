@@ -1,6 +1,7 @@
 import type { AuditChain, AuditEntry, ListAuditLogsQuery } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { useListRange } from '../../address/list-range';
 import { useLive } from '../../address/live';
 import { posthorn } from '../../api/client';
@@ -18,14 +19,15 @@ import { Forbidden } from '../../session/forbidden';
 import { usePermission, useToken } from '../../session/token';
 import { formatCount, formatDate } from '../../text/format';
 import { shortId } from '../../text/identifier';
+import { plural, rich, t } from '../../text/language';
 import { ClockTime, ExactTime, TimeAgo } from '../../text/time';
 import { webhookName } from '../webhooks/webhook-tag';
 
 const names = {
-  actor_id: 'actor',
-  action: 'action',
-  target_id: 'target',
-  workspace_id: 'workspace',
+  actor_id: t`actor`,
+  action: t`action`,
+  target_id: t`target`,
+  workspace_id: t`workspace`,
 } as const;
 type Name = keyof typeof names;
 
@@ -41,19 +43,13 @@ function filterFor(text: string): Name {
 export function AuditLog() {
   const may = usePermission();
   const token = useToken();
-  if (!may.readAudit) return <Forbidden action="see the audit log" scopes={['audit:read']} />;
+  if (!may.readAudit) return <Forbidden action={t`see the audit log`} scopes={['audit:read']} />;
   return (
     <>
-      <h1>Audit log</h1>
+      <h1>{t`Audit log`}</h1>
       <p className="lead">
-        Every change adds an entry in the same transaction. Each entry has a hash that also covers the entry
-        before it, so an alteration or removal can be detected.
-        {!token.portal && (
-          <>
-            {' '}
-            To check all entries, run <code>posthorn audit verify</code>.
-          </>
-        )}
+        {t`Every change adds an entry in the same transaction. Each entry has a hash that also covers the entry before it, so an alteration or removal can be detected.`}
+        {!token.portal && <> {rich`To check all entries, run ${<code>posthorn audit verify</code>}.`}</>}
       </p>
       {token.workspace_id === null && <ChainStatus />}
       <Entries />
@@ -80,18 +76,17 @@ function Entries() {
       <FilterBar
         names={names}
         search={search}
-        label="Add a filter: an action, an actor, a target or a workspace"
-        placeholder="Action, USR-…, WHK-…, WS-…"
+        label={t`Add a filter: an action, an actor, a target or a workspace`}
+        placeholder={t`Action, USR-…, WHK-…, WS-…`}
         filterFor={filterFor}
       />
       <Listed
         query={query}
         count={entries.length}
-        one="entry"
-        many="entries"
+        all={plural(entries.length, '{0} entry', 'All {0} entries')}
         empty={
-          <Empty title="No matching entries" actions={<ClearFilters />}>
-            <p>Entries are kept for 12 months.</p>
+          <Empty title={t`No matching entries`} actions={<ClearFilters />}>
+            <p>{t`Entries are kept for 12 months.`}</p>
           </Empty>
         }
       >
@@ -110,24 +105,27 @@ function Entries() {
   );
 }
 
-/** What an action is called in a sentence, such as `USR-ada created billing`. */
-const verbs: Record<string, string> = {
-  created: 'created',
-  updated: 'changed',
-  deleted: 'deleted',
-  verified: 'verified',
-  tested: 'sent a test to',
-  redelivered: 'redelivered an event to',
-  replayed: 'started a replay to',
-  secret_rotated: 'rotated the secret of',
-  revoked: 'revoked',
+/** What was done, as a sentence such as `USR-ada created billing`. */
+const sentences: Record<string, (who: ReactNode, what: ReactNode) => ReactNode> = {
+  created: (who, what) => rich`${who} created ${what}`,
+  updated: (who, what) => rich`${who} changed ${what}`,
+  deleted: (who, what) => rich`${who} deleted ${what}`,
+  verified: (who, what) => rich`${who} verified ${what}`,
+  tested: (who, what) => rich`${who} sent a test to ${what}`,
+  redelivered: (who, what) => rich`${who} redelivered an event to ${what}`,
+  replayed: (who, what) => rich`${who} started a replay to ${what}`,
+  secret_rotated: (who, what) => rich`${who} rotated the secret of ${what}`,
+  revoked: (who, what) => rich`${who} revoked ${what}`,
 };
 
 /** An entry as a sentence. Its fields are behind it; those of a change are listed in it. */
 function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | undefined }) {
   const { actor, target, action, created_at: at, source_address: source } = entry;
   const changes = Object.entries(entry.changes);
-  const verb = verbs[action.slice(action.lastIndexOf('.') + 1)];
+  const verb = action.slice(action.lastIndexOf('.') + 1);
+  const sentence =
+    sentences[verb] ??
+    ((who: ReactNode, what: ReactNode) => rich`${who} did ${<code>{action}</code>} to ${what}`);
   const changed = changes
     .filter(([, { from, to }]) => !isNothing(from) && !isNothing(to))
     .map(([field]) => field);
@@ -137,16 +135,13 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
         <ClockTime at={at} />
       </span>
       <span>
-        <b>{shortId(actor.id)}</b>{' '}
-        {verb ?? (
-          <>
-            did <code>{action}</code> to
-          </>
-        )}{' '}
-        <span className={targetName === undefined ? 'mono' : 'strong'}>
-          {targetName ?? shortId(target.id)}
-        </span>
-        {verb === 'changed' && changed.length > 0 && <span className="soft">: {changed.join(', ')}</span>}
+        {sentence(
+          <b>{shortId(actor.id)}</b>,
+          <span className={targetName === undefined ? 'mono' : 'strong'}>
+            {targetName ?? shortId(target.id)}
+          </span>,
+        )}
+        {verb === 'updated' && changed.length > 0 && <span className="soft">: {changed.join(', ')}</span>}
       </span>
       <code className="soft wide">{action}</code>
     </>
@@ -164,17 +159,17 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
           </div>
         ))}
         <div>
-          <span className="soft">recorded</span>
+          <span className="soft">{t`recorded`}</span>
           <span>
             <ExactTime at={at} />
-            {source && ` from ${source}`}
+            {source && <> {t`from ${source}`}</>}
           </span>
         </div>
         <div>
-          <span className="soft">entry</span> <code>{entry.id}</code>
+          <span className="soft">{t`entry`}</span> <code>{entry.id}</code>
         </div>
         <div>
-          <span className="soft">more of</span>
+          <span className="soft">{t`more of`}</span>
           <span>
             <Link to="/audit" search={{ actor_id: actor.id }} className="link mono">
               {actor.id}
@@ -196,7 +191,9 @@ function Change({ from, to, target }: { from: unknown; to: unknown; target: Audi
     <code>
       {!isNothing(from) && <del>{JSON.stringify(from)}</del>}
       {!isNothing(from) && ' → '}
-      <ins>{isNothing(to) ? isNothing(from) ? 'none' : 'removed' : <Value value={to} target={target} />}</ins>
+      <ins>
+        {isNothing(to) ? isNothing(from) ? t`none` : t`removed` : <Value value={to} target={target} />}
+      </ins>
     </code>
   );
 }
@@ -238,11 +235,10 @@ function Intact({ chain }: { chain: AuditChain }) {
   if (chain.entries === 0) return null;
   return (
     <p className="chain" role="status">
-      <span className="tag ok">Chain intact</span>
+      <span className="tag ok">{t`Chain intact`}</span>
       <span>{checkedText(chain)}</span>
       <span className="soft">
-        Last hash <code title={chain.head}>{chain.head.slice(0, 12)}…</code>{' '}
-        <CopyButton text={chain.head} what="the last hash" /> · checked <TimeAgo at={chain.checked_at} />
+        {rich`Last hash ${<code title={chain.head}>{chain.head.slice(0, 12)}…</code>} ${<CopyButton text={chain.head} what={t`the last hash`} />} · checked ${<TimeAgo at={chain.checked_at} />}`}
       </span>
     </p>
   );
@@ -250,32 +246,32 @@ function Intact({ chain }: { chain: AuditChain }) {
 
 function checkedText({ checked, entries }: AuditChain): string {
   if (checked < entries) {
-    return `The newest ${formatCount(checked)} of ${formatCount(entries)} entries are unaltered.`;
+    return t`The newest ${formatCount(checked)} of ${formatCount(entries)} entries are unaltered.`;
   }
   return entries === 1
-    ? 'The only entry is unaltered.'
-    : `All ${formatCount(entries)} entries are unaltered.`;
+    ? t`The only entry is unaltered.`
+    : t`All ${formatCount(entries)} entries are unaltered.`;
 }
 
 const faults = {
-  altered: 'An entry was altered.',
-  missing: 'An entry was removed.',
-  added: 'An entry was added.',
-  unknown_end: 'The record of where the chain ends was removed.',
+  altered: t`An entry was altered.`,
+  missing: t`An entry was removed.`,
+  added: t`An entry was added.`,
+  unknown_end: t`The record of where the chain ends was removed.`,
 };
 
 function Broken({ chain, fault }: { chain: AuditChain; fault: NonNullable<AuditChain['fault']> }) {
   return (
     <div className="note" role="alert">
-      <b>The chain is broken. {faults[fault.kind]}</b>
+      <b>{t`The chain is broken. ${faults[fault.kind]}`}</b>
       <p>
-        Position {formatCount(fault.position)}
+        {t`Position ${formatCount(fault.position)}`}
         {fault.id && (
           <>
             , <code>{fault.id}</code>
           </>
         )}
-        . Compare the log with a backup. Checked <TimeAgo at={chain.checked_at} />.
+        . {rich`Compare the log with a backup. Checked ${<TimeAgo at={chain.checked_at} />}.`}
       </p>
     </div>
   );

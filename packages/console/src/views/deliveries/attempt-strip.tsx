@@ -1,6 +1,7 @@
 import type { Attempt, DeliveryDetail, Webhook } from '@posthorn/client';
 import { axisOf } from '../../charts/wait-axis';
 import { formatDuration, formatMs } from '../../text/format';
+import { rich, t } from '../../text/language';
 import { ClockTime, Countdown } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { useWaitsMs } from '../webhook-form/waits';
@@ -39,14 +40,14 @@ export function AttemptStrip({
   const latest = attempts.at(-1);
   return (
     <section className="section">
-      <h2>Attempts</h2>
+      <h2>{t`Attempts`}</h2>
       <ol className="tape">
         {places.map((place, index) => {
           const attempt = attempts[index];
           const wait = sinceMs[index]! - (sinceMs[index - 1] ?? 0);
           const name = (
             <>
-              <span className="hidden-visually">Attempt </span>
+              <span className="hidden-visually">{t`Attempt`} </span>
               {index + 1}
             </>
           );
@@ -73,7 +74,7 @@ export function AttemptStrip({
                   title={outcomeOf(attempt)}
                 >
                   <i />
-                  {name} <b>{attempt.http_status ?? (attempt.error === 'timeout' ? 'timeout' : '–')}</b>
+                  {name} <b>{attempt.http_status ?? (attempt.error === 'timeout' ? t`timeout` : '–')}</b>
                 </button>
               ) : (
                 <span className="mark">
@@ -88,7 +89,7 @@ export function AttemptStrip({
       <div className="line">
         {chosen && (
           <>
-            <b>Attempt {chosen.attempt}</b>
+            <b>{t`Attempt ${chosen.attempt}`}</b>
             <span>{outcomeOf(chosen)}</span>
             <span className="soft">
               <ClockTime at={chosen.attempted_at} />
@@ -100,8 +101,7 @@ export function AttemptStrip({
         <span className="grow" />
         {!delivery.final && (
           <span className="soft">
-            Attempt {attempts.length + 1}:{' '}
-            <span>{next ? <Countdown to={next} /> : 'when the webhook is active'}</span>
+            {rich`Attempt ${attempts.length + 1}: ${<span>{next ? <Countdown to={next} /> : t`when the webhook is active`}</span>}`}
           </span>
         )}
       </div>
@@ -113,8 +113,9 @@ export function AttemptStrip({
       )}
       {delivery.error === 'disabled' && (
         <p className="soft small">
-          The webhook was disabled, so{' '}
-          {attempts.length > 0 ? 'there will be no further attempts.' : 'no attempts will be made.'}
+          {attempts.length > 0
+            ? t`The webhook was disabled, so there will be no further attempts.`
+            : t`The webhook was disabled, so no attempts will be made.`}
         </p>
       )}
     </section>

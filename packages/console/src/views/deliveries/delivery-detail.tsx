@@ -21,6 +21,7 @@ import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
 import { formatMs } from '../../text/format';
+import { rich, t } from '../../text/language';
 import { webhookName } from '../webhooks/webhook-tag';
 import { AttemptStrip } from './attempt-strip';
 import { deliveryMarkdown } from './delivery-markdown';
@@ -45,11 +46,11 @@ export function DeliveryView({ webhookId, deliveryId }: { webhookId: string; del
   });
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
   useShownItem(delivery.data?.event_type);
-  if (!may.readWebhooks) return <Forbidden action="see deliveries" scopes={['webhooks:read']} />;
+  if (!may.readWebhooks) return <Forbidden action={t`see deliveries`} scopes={['webhooks:read']} />;
   return (
     <>
       <Breadcrumb>
-        <Link to="/deliveries">Deliveries</Link>
+        <Link to="/deliveries">{t`Deliveries`}</Link>
         <WebhookLink id={webhookId}>{webhook ? webhookName(webhook) : webhookId}</WebhookLink>
       </Breadcrumb>
       <Loaded query={delivery}>
@@ -105,19 +106,17 @@ function Body({
         <DeliveryTag delivery={delivery} />
         <Identifier id={delivery.id} />
         <span className="grow" />
-        <Button onClick={() => copyText(deliveryMarkdown(delivery, webhook), 'the delivery as Markdown')}>
-          Copy as Markdown
-        </Button>
+        <Button
+          onClick={() => copyText(deliveryMarkdown(delivery, webhook), t`the delivery as Markdown`)}
+        >{t`Copy as Markdown`}</Button>
         {request?.url && (
           <Button
-            onClick={() => copyText(curlOfRequest(request), 'the curl command, which has no signature')}
-          >
-            Copy as curl
-          </Button>
+            onClick={() => copyText(curlOfRequest(request), t`the curl command, which has no signature`)}
+          >{t`Copy as curl`}</Button>
         )}
         {canRedeliver && (
           <Button kind="primary" data-key="r" disabled={again.isPending} onClick={redeliver}>
-            {again.isPending ? 'Sending…' : 'Redeliver now'}
+            {again.isPending ? t`Sending…` : t`Redeliver now`}
           </Button>
         )}
       </div>
@@ -133,38 +132,32 @@ function Body({
         />
       )}
       <div className="section-head section">
-        <h2>Request and response</h2>
+        <h2>{t`Request and response`}</h2>
         <span className="grow" />
         {may.readEvents && (
-          <EventLink id={delivery.event_id} className="link">
-            The event and its other deliveries
-          </EventLink>
+          <EventLink
+            id={delivery.event_id}
+            className="link"
+          >{t`The event and its other deliveries`}</EventLink>
         )}
-        <PrettySwitch label="Body format" isRaw={isRaw} />
+        <PrettySwitch label={t`Body format`} isRaw={isRaw} />
       </div>
       <div className={chosen ? 'two' : undefined}>
         {request && (
           <RequestBox
             title={
               chosen
-                ? `Request of attempt ${chosen.attempt}`
+                ? t`Request of attempt ${chosen.attempt}`
                 : delivery.final
-                  ? 'Request (not sent)'
-                  : 'First request'
+                  ? t`Request (not sent)`
+                  : t`First request`
             }
             request={chosen ? requestOf(request, chosen) : request}
             isRaw={isRaw}
           >
             {request.url && (
               <p className="soft small">
-                The command from <b>Copy as curl</b> has no signature. To send this event with one, run{' '}
-                <code>{triggerCommand(delivery.event_id, request.url)}</code>. To check a request that the
-                receiver got,{' '}
-                <Link to="/verify" className="link">
-                  paste it here
-                </Link>
-                . To get the command line, run <code>{downloadCommand()}</code> and{' '}
-                <code>node posthorn.mjs login</code>.
+                {rich`The command from ${<b>{t`Copy as curl`}</b>} has no signature. To send this event with one, run ${<code>{triggerCommand(delivery.event_id, request.url)}</code>}. To check a request that the receiver got, ${<Link to="/verify" className="link">{t`paste it here`}</Link>}. To get the command line, run ${<code>{downloadCommand()}</code>} and ${<code>node posthorn.mjs login</code>}.`}
               </p>
             )}
           </RequestBox>
@@ -192,11 +185,11 @@ function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean 
   const time = attempt.duration_ms === null ? '' : ` · ${formatMs(attempt.duration_ms)}`;
   return (
     <ResponseBox
-      title={`Response to attempt ${attempt.attempt}`}
+      title={t`Response to attempt ${attempt.attempt}`}
       aside={`${outcomeOf(attempt)}${time}`}
       headers={attempt.response_headers}
       body={attempt.response}
-      nothing={attempt.http_status === null ? 'There was no response.' : 'The response had no body.'}
+      nothing={attempt.http_status === null ? t`There was no response.` : t`The response had no body.`}
       isRaw={isRaw}
     />
   );
@@ -211,7 +204,9 @@ function useRedelivery(webhookId: string) {
       // Once the page shows the effect of a request, the next request gets a new key, even if the response was lost.
       posthorn.deliveries.redeliver(webhookId, id, { idempotencyKey: keyOf({ id, attempts, final }) }),
     onSuccess: (queued, { id }) => {
-      showToast(queued.id === id ? 'An extra attempt is being made now.' : 'Redelivered as a new delivery.');
+      showToast(
+        queued.id === id ? t`An extra attempt is being made now.` : t`Redelivered as a new delivery.`,
+      );
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },
   });

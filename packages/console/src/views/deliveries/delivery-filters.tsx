@@ -10,13 +10,14 @@ import { RangePicker } from '../../lists/range-picker';
 import { Segmented } from '../../parts/button';
 import { usePermission } from '../../session/token';
 import { formatClock } from '../../text/format';
+import { t } from '../../text/language';
 import { webhookNames } from '../webhooks/webhook-names';
 
 /** `failed_from` says since when a list shows what failed. */
 export type DeliverySearch = RangeSearch &
   SearchOf<'webhook_id' | 'workspace_id' | 'state' | 'event_type' | 'event_id' | 'failed_from'>;
 
-const stateNames = { retrying: 'Retrying', given_up: 'Given up', delivered: 'Delivered' } as const;
+const stateNames = { retrying: t`Retrying`, given_up: t`Given up`, delivered: t`Delivered` } as const;
 
 const countedMax = 100;
 
@@ -54,9 +55,9 @@ export function DeliveryFilters({
   return (
     <div className="filters">
       <Segmented
-        label="State"
+        label={t`State`}
         choices={[
-          { key: 'any', label: 'All' },
+          { key: 'any', label: t`All` },
           ...deliveryStates.map((key) => ({ key, label: stateNames[key], count: counts[key] })),
         ]}
         value={search.state ?? 'any'}
@@ -65,8 +66,8 @@ export function DeliveryFilters({
       <FilterSheet applied={applied}>
         {webhooks && (
           <FilterSelect
-            label="Webhook"
-            all="All webhooks"
+            label={t`Webhook`}
+            all={t`All webhooks`}
             value={search.webhook_id ?? ''}
             options={webhooks.map(({ id }) => ({ value: id, name: names.get(id) }))}
             onChange={(id) => set({ webhook_id: id || undefined })}
@@ -74,8 +75,8 @@ export function DeliveryFilters({
         )}
         {types && (
           <FilterSelect
-            label="Event type"
-            all="All event types"
+            label={t`Event type`}
+            all={t`All event types`}
             value={search.event_type ?? ''}
             options={types.map(({ type }) => ({ value: type }))}
             onChange={(type) => set({ event_type: type || undefined })}
@@ -91,10 +92,7 @@ export function DeliveryFilters({
       )}
       <RangeChip search={search} name="created" onRemove={() => set(noRange)} />
       {search.from && failedMs > 0 && (
-        <span className="soft small">
-          Starts earlier: what failed from {formatClock(failedMs, shownZone, Date.now())} on can have been
-          created before.
-        </span>
+        <span className="soft small">{t`Starts earlier: what failed from ${formatClock(failedMs, shownZone, Date.now())} on can have been created before.`}</span>
       )}
     </div>
   );

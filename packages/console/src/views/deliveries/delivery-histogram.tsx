@@ -26,7 +26,7 @@ export function DeliveryHistogram({ search }: { search: DeliverySearch }) {
   const open = (fromMs: number, toMs: number) =>
     set({ ...noRange, from: new Date(fromMs).toISOString(), to: new Date(toMs - 1).toISOString() });
   return (
-    <section className="chart" aria-label="Attempts over time">
+    <section className="chart" aria-label={t`Attempts over time`}>
       <span className="soft small">
         {t`${delivered} delivered, ${failed} failed attempts`} {periodOf(search)} · {stepName(bars.stepMs)}
         <span className="wide"> · {t`drag to narrow the range`}</span>
@@ -35,10 +35,10 @@ export function DeliveryHistogram({ search }: { search: DeliverySearch }) {
         starts={bars.starts}
         stepMs={bars.stepMs}
         isLow
-        series={[{ label: 'delivered', className: 'plain', values: bars.delivered }]}
+        series={[{ label: t`delivered`, className: 'plain', values: bars.delivered }]}
         strip={[
-          { label: 'retried', className: 'warn', values: bars.retried },
-          { label: 'given up', className: 'bad', values: bars.givenUp },
+          { label: t`retried`, className: 'warn', values: bars.retried },
+          { label: t`given up`, className: 'bad', values: bars.givenUp },
         ]}
         label={t`${delivered} delivered, ${failed} failed attempts over time`}
         onPick={open}

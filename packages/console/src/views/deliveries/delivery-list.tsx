@@ -15,6 +15,7 @@ import { DeliveryLink } from '../../parts/links';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { formatMs } from '../../text/format';
+import { plural, t } from '../../text/language';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { TypeName } from '../../text/type-name';
 import { webhookNames } from '../webhooks/webhook-names';
@@ -28,10 +29,10 @@ import { RedeliverSelection } from './redeliver-selection';
 
 export function DeliveryList() {
   const may = usePermission();
-  if (!may.readWebhooks) return <Forbidden action="see deliveries" scopes={['webhooks:read']} />;
+  if (!may.readWebhooks) return <Forbidden action={t`see deliveries`} scopes={['webhooks:read']} />;
   return (
     <>
-      <h1>Deliveries</h1>
+      <h1>{t`Deliveries`}</h1>
       <WorkspaceNote />
       <DeliveryTable />
     </>
@@ -39,13 +40,13 @@ export function DeliveryList() {
 }
 
 const columns: Column[] = [
-  { name: 'Created', className: 'wide', width: '112px' },
-  { name: 'Event', width: '236px', onPhone: 'auto' },
-  { name: 'Webhook', className: 'wide' },
-  { name: 'State', className: 'r-narrow', width: '96px', onPhone: '92px' },
-  { name: 'Response', className: 'wide', width: '148px' },
-  { name: 'Attempts', className: 'r wide roomy', width: '78px' },
-  { name: 'Next', className: 'r wide roomy', width: '158px' },
+  { name: t`Created`, className: 'wide', width: '112px' },
+  { name: t`Event`, width: '236px', onPhone: 'auto' },
+  { name: t`Webhook`, className: 'wide' },
+  { name: t`State`, className: 'r-narrow', width: '96px', onPhone: '92px' },
+  { name: t`Response`, className: 'wide', width: '148px' },
+  { name: t`Attempts`, className: 'r wide roomy', width: '78px' },
+  { name: t`Next`, className: 'r wide roomy', width: '158px' },
 ];
 
 /** The deliveries of all webhooks, or of one. */
@@ -106,7 +107,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
     <label>
       <input
         type="checkbox"
-        aria-label="Select all deliveries shown"
+        aria-label={t`Select all deliveries shown`}
         checked={shownAndSelected === rows.length}
         ref={(box) => {
           if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
@@ -132,8 +133,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
       <Listed
         query={query}
         count={rows.length}
-        one="delivery"
-        many="deliveries"
+        all={plural(rows.length, '{0} delivery', 'All {0} deliveries')}
         searchedTo={searchedTo}
         empty={
           query.hasNextPage ? (
@@ -154,7 +154,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
           columns={[
             ...(may.send ? [{ name: selectAll, className: 'select-cell', width: '34px' }] : []),
             // The list of one webhook does not repeat its name.
-            ...columns.filter(({ name }) => !webhook || name !== 'Webhook'),
+            ...columns.filter(({ name }) => !webhook || name !== t`Webhook`),
           ]}
         >
           {rows.map((delivery) => (
@@ -210,7 +210,7 @@ function Row({
           <label>
             <input
               type="checkbox"
-              aria-label={`Select ${delivery.event_type} ${delivery.id}`}
+              aria-label={t`Select ${delivery.event_type} ${delivery.id}`}
               checked={isSelected}
               onChange={(event) => onSelect(event.target.checked)}
             />
@@ -227,7 +227,7 @@ function Row({
         {/* A long name is shortened, not what follows it. */}
         <span className="second parts narrow">
           {name !== undefined && <span className="cut">{name}</span>}
-          <span>{isHeld(delivery) ? 'waiting for the webhook' : outcomeOf(delivery)}</span>
+          <span>{isHeld(delivery) ? t`waiting for the webhook` : outcomeOf(delivery)}</span>
         </span>
       </td>
       {name !== undefined && <td className="wide">{name}</td>}

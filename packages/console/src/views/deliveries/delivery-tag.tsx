@@ -1,25 +1,26 @@
 import type { Delivery } from '@posthorn/client';
 import { WebhookLink } from '../../parts/links';
+import { t } from '../../text/language';
 
 export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final'> }) {
-  if (delivery.status === 'success') return <span className="tag ok quiet">Delivered</span>;
-  if (delivery.status === 'pending') return <span className="tag mute">Pending</span>;
+  if (delivery.status === 'success') return <span className="tag ok quiet">{t`Delivered`}</span>;
+  if (delivery.status === 'pending') return <span className="tag mute">{t`Pending`}</span>;
   return delivery.final ? (
-    <span className="tag bad">Given up</span>
+    <span className="tag bad">{t`Given up`}</span>
   ) : (
-    <span className="tag warn">Retrying</span>
+    <span className="tag warn">{t`Retrying`}</span>
   );
 }
 
 const errorNames: Record<string, string> = {
-  dns: 'Host not found',
-  connect: 'Could not connect',
-  tls: 'TLS failed',
-  timeout: 'No response in time',
-  reset: 'Connection closed',
-  protocol: 'Not HTTP',
-  blocked_address: 'Address not allowed',
-  disabled: 'Webhook disabled',
+  dns: t`Host not found`,
+  connect: t`Could not connect`,
+  tls: t`TLS failed`,
+  timeout: t`No response in time`,
+  reset: t`Connection closed`,
+  protocol: t`Not HTTP`,
+  blocked_address: t`Address not allowed`,
+  disabled: t`Webhook disabled`,
 };
 
 /** Returns the result of the latest attempt: a status, or why there was none. */
@@ -37,9 +38,7 @@ export function HeldNote({ webhookId }: { webhookId: string }) {
     <WebhookLink
       id={webhookId}
       className="link above"
-      title="The delivery is waiting until the webhook is active: verified, and not paused."
-    >
-      waiting for the webhook
-    </WebhookLink>
+      title={t`The delivery is waiting until the webhook is active: verified, and not paused.`}
+    >{t`waiting for the webhook`}</WebhookLink>
   );
 }

@@ -5,7 +5,7 @@ import { eventDeliveriesQuery } from '../../api/events';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
 import { formatMs } from '../../text/format';
-import { plural, t } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { ChangeUrl, redirectTarget } from '../webhooks/remedies';
@@ -42,12 +42,10 @@ export function Diagnosis({
   if (isHeld(delivery)) {
     return (
       <div className="note warn">
-        <b>This delivery is waiting until the webhook is active.</b>
-        <p>The webhook is paused or not verified. After that, the attempts continue.</p>
+        <b>{t`This delivery is waiting until the webhook is active.`}</b>
+        <p>{t`The webhook is paused or not verified. After that, the attempts continue.`}</p>
         {latest?.error_detail && (
-          <p className="small">
-            Latest attempt: <WithTimes text={latest.error_detail} />
-          </p>
+          <p className="small">{rich`Latest attempt: ${<WithTimes text={latest.error_detail} />}`}</p>
         )}
         <OpenWebhook webhookId={webhookId} />
       </div>
@@ -56,10 +54,8 @@ export function Diagnosis({
   if (!latest && delivery.final) {
     return (
       <div className="note">
-        <b>Not sent: the webhook was disabled before the first attempt.</b>
-        <p>
-          If the webhook is still disabled, activate it. Then redeliver the event, or replay a time range.
-        </p>
+        <b>{t`Not sent: the webhook was disabled before the first attempt.`}</b>
+        <p>{t`If the webhook is still disabled, activate it. Then redeliver the event, or replay a time range.`}</p>
         <OpenWebhook webhookId={webhookId} />
       </div>
     );
@@ -67,8 +63,8 @@ export function Diagnosis({
   if (!latest) {
     return (
       <div className="note calm">
-        <b>No attempt yet.</b>
-        <p>The delivery is waiting for its first attempt.</p>
+        <b>{t`No attempt yet.`}</b>
+        <p>{t`The delivery is waiting for its first attempt.`}</p>
       </div>
     );
   }
@@ -80,14 +76,14 @@ export function Diagnosis({
   return (
     <div className={delivery.final ? 'note' : 'note warn'}>
       <b>
-        <WithTimes text={latest.error_detail ?? `The latest attempt failed: ${outcomeOf(latest)}.`} />
+        <WithTimes text={latest.error_detail ?? t`The latest attempt failed: ${outcomeOf(latest)}.`} />
       </b>
       <p>
         {latest.remedy && <WithTimes text={latest.remedy} />}{' '}
         {delivery.attempts > 1 && t`${alike} of ${delivery.attempts} attempts ended this way.`}{' '}
         {isDisabled
-          ? 'Then the webhook was disabled. If it is still disabled, activate it before you redeliver the event.'
-          : delivery.final && 'The delivery will not be retried automatically.'}
+          ? t`Then the webhook was disabled. If it is still disabled, activate it before you redeliver the event.`
+          : delivery.final && t`The delivery will not be retried automatically.`}
       </p>
       {isDisabled && <OpenWebhook webhookId={webhookId} />}
       {target && may.send && (
@@ -102,9 +98,7 @@ export function Diagnosis({
 function OpenWebhook({ webhookId }: { webhookId: string }) {
   return (
     <div className="actions">
-      <WebhookLink id={webhookId} className="btn slim">
-        Open the webhook
-      </WebhookLink>
+      <WebhookLink id={webhookId} className="btn slim">{t`Open the webhook`}</WebhookLink>
     </div>
   );
 }
@@ -125,13 +119,9 @@ export function LaterDelivery({ delivery }: { delivery: DeliveryDetail }) {
   if (!hasFailed || !later) return null;
   return (
     <p className="later">
-      <span>
-        Sent again <TimeAgo at={later.created_at} />:
-      </span>
+      <span>{rich`Sent again ${<TimeAgo at={later.created_at} />}:`}</span>
       <DeliveryTag delivery={later} />
-      <DeliveryLink of={later} className="link">
-        Open the newer delivery
-      </DeliveryLink>
+      <DeliveryLink of={later} className="link">{t`Open the newer delivery`}</DeliveryLink>
     </p>
   );
 }

@@ -1,3 +1,5 @@
+import { t } from '../../text/language';
+
 const lengthMax = 200;
 
 /**
@@ -6,7 +8,7 @@ const lengthMax = 200;
  */
 export function excerptOf(response: string): string {
   const text = response.replaceAll(/(\S)\1{11,}/gu, (_run, one: string) => `${one.repeat(4)}…`);
-  return isBinary(response) ? '(binary data)' : text.slice(0, lengthMax);
+  return isBinary(response) ? t`(binary data)` : text.slice(0, lengthMax);
 }
 
 /** Returns whether a body that was decoded as UTF-8 is not text, by the same rule as the service. */

@@ -6,23 +6,19 @@ import { NoMatch } from '../../lists/no-match';
 import { WebhookLink } from '../../parts/links';
 import { Empty } from '../../parts/states';
 import { useToken } from '../../session/token';
+import { rich, t } from '../../text/language';
 import { ClockTime } from '../../text/time';
 import { RecordCommand } from '../events/no-events';
 import { FirstWebhook } from '../webhooks/first-webhook';
-import { activatedBy } from '../webhooks/webhook-tag';
+import { beforeEvents } from '../webhooks/webhook-tag';
 
 /** Says how far back the search went without a match, if it stopped before the end of the list. */
 export function NoneSoFar({ searchedTo, query }: { searchedTo: string | undefined; query: Pages }) {
   return (
-    <Empty title="No match so far" actions={<MoreButton query={query} isSearch />}>
+    <Empty title={t`No match so far`} actions={<MoreButton query={query} isSearch />}>
       <p role="status">
-        {searchedTo && (
-          <>
-            Searched back to <ClockTime at={searchedTo} /> without a match.{' '}
-          </>
-        )}
-        There are many deliveries, so the search runs in steps. To make it faster, choose a time range or a
-        webhook.
+        {searchedTo && <>{rich`Searched back to ${<ClockTime at={searchedTo} />} without a match.`} </>}
+        {t`There are many deliveries, so the search runs in steps. To make it faster, choose a time range or a webhook.`}
       </p>
       <MoreError query={query} />
     </Empty>
@@ -31,8 +27,8 @@ export function NoneSoFar({ searchedTo, query }: { searchedTo: string | undefine
 
 /** That nothing failed is good news, not a search without a result. */
 const noneOf: Partial<Record<string, string>> = {
-  given_up: 'Nothing was given up',
-  retrying: 'Nothing is waiting to be retried',
+  given_up: t`Nothing was given up`,
+  retrying: t`Nothing is waiting to be retried`,
 };
 
 /** Says why no delivery is listed, and what to do. */
@@ -57,7 +53,7 @@ export function NoDeliveries({
   if (isFiltered) {
     return (
       <NoMatch
-        title={(state && noneOf[state]) || 'No matching deliveries'}
+        title={(state && noneOf[state]) || t`No matching deliveries`}
         type={type}
         workspaceId={workspaceId}
       />
@@ -67,30 +63,27 @@ export function NoDeliveries({
   if (workspaceId) {
     return (
       <Empty
-        title={`No deliveries to webhooks of ${workspaceId}`}
+        title={t`No deliveries to webhooks of ${workspaceId}`}
         actions={<WholeOrganization className="btn" />}
       >
-        <p>Deliveries to organization-wide webhooks are not listed while a workspace is selected.</p>
+        <p>{t`Deliveries to organization-wide webhooks are not listed while a workspace is selected.`}</p>
       </Empty>
     );
   }
   return (
     <Empty
-      title="No deliveries yet"
+      title={t`No deliveries yet`}
       actions={
-        webhook && (
-          <WebhookLink id={webhook.id} tab="test" className="btn">
-            Send a test
-          </WebhookLink>
-        )
+        webhook && <WebhookLink id={webhook.id} tab="test" className="btn">{t`Send a test`}</WebhookLink>
       }
     >
       <p>
         {webhook && webhook.status !== 'active'
-          ? `This webhook receives no events until it is ${activatedBy[webhook.status]}. `
-          : 'A delivery appears here after its first attempt. '}
-        Deliveries are created for new events that{' '}
-        {webhook ? 'the webhook subscribes to.' : 'an active webhook subscribes to.'}
+          ? beforeEvents[webhook.status]
+          : t`A delivery appears here after its first attempt.`}{' '}
+        {webhook
+          ? t`Deliveries are created for new events that the webhook subscribes to.`
+          : t`Deliveries are created for new events that an active webhook subscribes to.`}
       </p>
       {!webhook && !token.portal && <RecordCommand />}
     </Empty>

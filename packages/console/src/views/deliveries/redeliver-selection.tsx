@@ -62,7 +62,7 @@ export function RedeliverSelection({
     },
     onSuccess: (done) => {
       setConfirming(false);
-      showToast(done.sent.length < done.all.length ? `Stopped. ${sentenceOf(done)}` : sentenceOf(done));
+      showToast(done.sent.length < done.all.length ? t`Stopped. ${sentenceOf(done)}` : sentenceOf(done));
     },
   });
   // If the user leaves, nothing is left that could stop it.
@@ -95,17 +95,15 @@ export function RedeliverSelection({
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
   return (
-    <section className="selection" aria-label="Selection">
+    <section className="selection" aria-label={t`Selection`}>
       <b>
         {plural(selected.length, '{0} delivery selected', '{0} deliveries selected')}
-        {hidden > 0 && t`, ${hidden} not shown`}
+        {hidden > 0 && `, ${t`${hidden} not shown`}`}
       </b>
       <span className="grow" />
-      {onSelectAll && <Button onClick={() => void onSelectAll()}>Select all that match</Button>}
-      <Button onClick={() => onDeselect(selected)}>Clear</Button>
-      <Button kind="primary" data-key="r" onClick={open}>
-        Redeliver…
-      </Button>
+      {onSelectAll && <Button onClick={() => void onSelectAll()}>{t`Select all that match`}</Button>}
+      <Button onClick={() => onDeselect(selected)}>{t`Clear`}</Button>
+      <Button kind="primary" data-key="r" onClick={open}>{t`Redeliver…`}</Button>
       <Confirm
         isOpen={isConfirming}
         onClose={close}
@@ -118,10 +116,10 @@ export function RedeliverSelection({
           isNothing
             ? undefined
             : redeliver.isPending
-              ? `${Math.min(run.sent.length + 1, run.all.length)} of ${deliveries.length}…`
-              : 'Redeliver'
+              ? t`${Math.min(run.sent.length + 1, run.all.length)} of ${deliveries.length}…`
+              : t`Redeliver`
         }
-        cancel={isNothing ? 'Close' : 'Cancel'}
+        cancel={isNothing ? t`Close` : t`Cancel`}
         isBusy={redeliver.isPending}
         error={redeliver.error}
         onConfirm={() => redeliver.mutate(sendable)}
@@ -136,9 +134,12 @@ export function RedeliverSelection({
         {hidden > 0 && !redeliver.isPending && (
           <p>
             {selected.length === 1
-              ? 'The selected delivery is'
-              : `${hidden} of the selected deliveries ${hidden === 1 ? 'is' : 'are'}`}{' '}
-            not shown in the list.
+              ? t`The selected delivery is not shown in the list.`
+              : plural(
+                  hidden,
+                  '{0} of the selected deliveries is not shown in the list.',
+                  '{0} of the selected deliveries are not shown in the list.',
+                )}
           </p>
         )}
         {held > 0 && !redeliver.isPending && <p>{heldSentenceOf(held, selected.length)}</p>}

@@ -14,6 +14,7 @@ import { Button } from '../../parts/button';
 import { Loaded, ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
+import { rich, t } from '../../text/language';
 import { TypeName, WithCode } from '../../text/type-name';
 import { TestResult } from '../webhooks/test-view';
 import { webhookNames } from '../webhooks/webhook-names';
@@ -21,10 +22,10 @@ import { webhookNames } from '../webhooks/webhook-names';
 export function EventTypes() {
   const may = usePermission();
   const types = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
-  if (!may.readEvents) return <Forbidden action="see event types" scopes={['events:read']} />;
+  if (!may.readEvents) return <Forbidden action={t`see event types`} scopes={['events:read']} />;
   return (
     <>
-      <h1>Event types</h1>
+      <h1>{t`Event types`}</h1>
       <Loaded query={types} lines={12}>
         {(all) => <Catalogue types={all} />}
       </Loaded>
@@ -42,10 +43,10 @@ function Catalogue({ types }: { types: EventType[] }) {
   return (
     <>
       <div className="filters">
-        <FilterInput label="Filter event types" placeholder="Filter by name or description" value={q} />
+        <FilterInput label={t`Filter event types`} placeholder={t`Filter by name or description`} value={q} />
       </div>
       <div className={shown ? 'tree with-one' : 'tree'}>
-        <nav aria-label="Event types">
+        <nav aria-label={t`Event types`}>
           {[...domains].map(([domain, of]) => (
             <div key={domain}>
               <h2>{domain}</h2>
@@ -64,18 +65,14 @@ function Catalogue({ types }: { types: EventType[] }) {
               ))}
             </div>
           ))}
-          {found.length === 0 && <p className="soft">No matching event types.</p>}
+          {found.length === 0 && <p className="soft">{t`No matching event types.`}</p>}
         </nav>
         {shown ? (
           <TypeDetail type={shown} />
         ) : (
           <p className={type ? 'soft' : 'soft wide'}>
-            {type && (
-              <>
-                There is no event type <code>{type}</code>.{' '}
-              </>
-            )}
-            Choose a type to see its description, its fields and a sample.
+            {type && <>{rich`There is no event type ${<code>{type}</code>}.`} </>}
+            {t`Choose a type to see its description, its fields and a sample.`}
           </p>
         )}
       </div>
@@ -92,28 +89,26 @@ function TypeDetail({ type }: { type: EventType }) {
         to="/event-types"
         search={(now) => ({ ...now, type: undefined }) as never}
         className="link back-to-types"
-      >
-        All event types
-      </Link>
+      >{t`All event types`}</Link>
       <div className="head">
         <h2 className="mono type-name">
           <TypeName type={type.type} />
         </h2>
         <span className="grow" />
-        <Link to="/events" search={{ type: type.type }} className="btn slim">
-          See events
-        </Link>
+        <Link to="/events" search={{ type: type.type }} className="btn slim">{t`See events`}</Link>
         {may.send && (
-          <Link to="/webhooks/new" search={{ event_type: type.type }} className="btn slim">
-            New webhook
-          </Link>
+          <Link
+            to="/webhooks/new"
+            search={{ event_type: type.type }}
+            className="btn slim"
+          >{t`New webhook`}</Link>
         )}
       </div>
       <p>
         <WithCode text={type.description} />
       </p>
       <SchemaTable schema={type.schema} />
-      <CodeBlock title="Sample payload" text={text} what="the sample">
+      <CodeBlock title={t`Sample payload`} text={text} what={t`the sample`}>
         <JsonText text={text} />
       </CodeBlock>
       {may.send && <SendAsTest key={type.type} type={type.type} />}
@@ -138,9 +133,7 @@ function SendAsTest({ type }: { type: string }) {
           test.mutate();
         }}
       >
-        <label className="soft" htmlFor={field}>
-          Send as a test to
-        </label>
+        <label className="soft" htmlFor={field}>{t`Send as a test to`}</label>
         <select
           id={field}
           className="filter-select"
@@ -151,7 +144,7 @@ function SendAsTest({ type }: { type: string }) {
             setChosen(event.target.value);
           }}
         >
-          <option value="">choose a webhook…</option>
+          <option value="">{t`choose a webhook…`}</option>
           {webhooks.map(({ id }) => (
             <option key={id} value={id}>
               {names.get(id)}
@@ -159,7 +152,7 @@ function SendAsTest({ type }: { type: string }) {
           ))}
         </select>
         <Button type="submit" disabled={test.isPending || chosen === ''}>
-          {test.isPending ? 'Sending…' : 'Send a test'}
+          {test.isPending ? t`Sending…` : t`Send a test`}
         </Button>
       </form>
       {test.error && <ProblemNote error={test.error} isAction />}
@@ -189,15 +182,17 @@ interface SchemaRow {
 }
 
 function typeOf(schema: JsonSchema): string {
-  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(` ${t`or`} `);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.type === 'array' && schema.items) return `array of ${typeOf(schema.items)}`;
-  const type = Array.isArray(schema.type) ? schema.type.join(' or ') : (schema.type ?? 'any');
+  if (schema.type === 'array' && schema.items) return t`array of ${typeOf(schema.items)}`;
+  const type = Array.isArray(schema.type) ? schema.type.join(` ${t`or`} `) : (schema.type ?? 'any');
   return schema.format ? `${type} (${schema.format})` : type;
 }
 
 function noteOf(schema: JsonSchema): string {
-  const values = schema.enum ? `One of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}.` : '';
+  const values = schema.enum
+    ? t`One of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}.`
+    : '';
   return [schema.description, values].filter(Boolean).join(' ');
 }
 
@@ -210,22 +205,22 @@ function rowsOf(schema: JsonSchema, prefix = ''): SchemaRow[] {
 }
 
 const schemaColumns: Column[] = [
-  { name: 'Field', width: '34%', onPhone: '38%' },
-  { name: 'Type', width: '24%', onPhone: '20%' },
-  { name: 'Meaning' },
+  { name: t`Field`, width: '34%', onPhone: '38%' },
+  { name: t`Type`, width: '24%', onPhone: '20%' },
+  { name: t`Meaning` },
 ];
 
 /** The fields of a payload, one per line. */
 export function SchemaTable({ schema }: { schema: EventType['schema'] }) {
   const rows = rowsOf(schema as JsonSchema);
-  if (rows.length === 0) return <p className="soft">The payload has no fixed fields.</p>;
+  if (rows.length === 0) return <p className="soft">{t`The payload has no fixed fields.`}</p>;
   return (
     <Table className="schema" columns={schemaColumns}>
       {rows.map((row) => (
         <tr key={row.path}>
           <td className="mono">
             {row.path}
-            {!row.isRequired && <span className="soft"> optional</span>}
+            {!row.isRequired && <span className="soft"> {t`optional`}</span>}
           </td>
           <td className="soft">{row.type}</td>
           <td>

@@ -13,6 +13,7 @@ import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
+import { t } from '../../text/language';
 import { ClockTime, ExactTime } from '../../text/time';
 import { EventWay } from './event-way';
 
@@ -26,11 +27,11 @@ export function EventView({ eventId }: { eventId: string }) {
   const may = usePermission();
   const event = useQuery({ ...eventQuery(eventId), enabled: may.readEvents });
   useShownItem(event.data?.event.type);
-  if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
+  if (!may.readEvents) return <Forbidden action={t`see events`} scopes={['events:read']} />;
   return (
     <>
       <Breadcrumb>
-        <Link to="/events">Events</Link>
+        <Link to="/events">{t`Events`}</Link>
       </Breadcrumb>
       <Loaded query={event}>{(data) => <Body found={data} />}</Loaded>
     </>
@@ -46,43 +47,43 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
         <h1 className="mono">{event.type}</h1>
         <Identifier id={event.id} />
         <span className="grow" />
-        <Button onClick={() => copyText(curlOfPath(`/v1/events/${event.id}`), 'the curl command')}>
-          Copy as curl
-        </Button>
+        <Button
+          onClick={() => copyText(curlOfPath(`/v1/events/${event.id}`), t`the curl command`)}
+        >{t`Copy as curl`}</Button>
       </div>
       <div className="two section">
         <div className="stack">
           <dl className="facts">
-            <dt>Recorded</dt>
+            <dt>{t`Recorded`}</dt>
             <dd>
               <ExactTime at={event.created_at} />
             </dd>
-            <dt>Subject</dt>
+            <dt>{t`Subject`}</dt>
             <dd>
               {event.subject.type}{' '}
               <Link to="/events" search={{ subject_id: event.subject.id }} className="link mono">
                 {event.subject.id}
               </Link>
             </dd>
-            <dt>Actor</dt>
+            <dt>{t`Actor`}</dt>
             <dd>
               {event.actor.type}{' '}
               <Link to="/events" search={{ actor_id: event.actor.id }} className="link mono">
                 {event.actor.id}
               </Link>
             </dd>
-            <dt>Workspace</dt>
-            <dd>{event.workspace_id ? <code>{event.workspace_id}</code> : 'whole organization'}</dd>
+            <dt>{t`Workspace`}</dt>
+            <dd>{event.workspace_id ? <code>{event.workspace_id}</code> : t`whole organization`}</dd>
           </dl>
           {may.readWebhooks && <EventWay event={event} />}
           <SubjectHistory event={event} />
         </div>
         <div className="stack">
           <CodeBlock
-            title="Payload"
+            title={t`Payload`}
             text={payloadText}
-            what="the payload"
-            aside={<PrettySwitch label="Payload format" isRaw={isRaw} />}
+            what={t`the payload`}
+            aside={<PrettySwitch label={t`Payload format`} isRaw={isRaw} />}
           >
             <JsonText text={payloadText} isRaw={isRaw} />
           </CodeBlock>
@@ -99,12 +100,14 @@ export function SubjectHistory({ event }: { event: Event }) {
   return (
     <section>
       <div className="section-head">
-        <h2>History of {event.subject.id}</h2>
+        <h2>{t`History of ${event.subject.id}`}</h2>
         <span className="grow" />
         {history.hasMore && (
-          <Link to="/events" search={{ subject_id: event.subject.id }} className="link">
-            Full history
-          </Link>
+          <Link
+            to="/events"
+            search={{ subject_id: event.subject.id }}
+            className="link"
+          >{t`Full history`}</Link>
         )}
       </div>
       <ol className="timeline">

@@ -4,13 +4,14 @@ import type { RangeSearch } from '../../address/range';
 import type { SearchOf } from '../../address/search';
 import { eventTypesQuery } from '../../api/events';
 import { FilterBar } from '../../lists/filters';
+import { t } from '../../text/language';
 
 const names = {
-  type: 'type',
-  subject_type: 'subject type',
-  subject_id: 'subject',
-  actor_id: 'actor',
-  workspace_id: 'workspace',
+  type: t`type`,
+  subject_type: t`subject type`,
+  subject_id: t`subject`,
+  actor_id: t`actor`,
+  workspace_id: t`workspace`,
 } as const;
 type Name = keyof typeof names;
 
@@ -31,8 +32,8 @@ export function EventFilters({ search }: { search: EventSearch }) {
     <FilterBar
       names={names}
       search={search}
-      label="Add a filter: a type, a subject, an actor or a workspace"
-      placeholder="Type, subject, USR-…, WS-…"
+      label={t`Add a filter: a type, a subject, an actor or a workspace`}
+      placeholder={t`Type, subject, USR-…, WS-…`}
       suggestions={types?.map(({ type }) => type)}
       filterFor={filterFor}
       onId={(id) => /^EVT-/.test(id) && navigate({ to: '/events/$eventId', params: { eventId: id } })}

@@ -28,7 +28,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
     set({ ...noRange, from: new Date(fromMs).toISOString(), to: new Date(toMs - 1).toISOString() });
   const isFiltered = search.type || search.actor_id || search.subject_type;
   return (
-    <section className="chart" aria-label="Events over time">
+    <section className="chart" aria-label={t`Events over time`}>
       <div className="chart-head">
         <span className="soft small">
           {stats?.totals.events != null
@@ -49,7 +49,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
           starts={bars.starts}
           stepMs={bars.stepMs}
           isLow
-          series={[{ label: 'events', className: 'plain', values: bars.events }]}
+          series={[{ label: t`events`, className: 'plain', values: bars.events }]}
           label={plural(stats.totals.events ?? 0, '{0} event over time', '{0} events over time')}
           onPick={open}
           onRange={open}

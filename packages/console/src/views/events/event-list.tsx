@@ -16,6 +16,7 @@ import { ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission, useToken } from '../../session/token';
 import { shortId } from '../../text/identifier';
+import { plural, t } from '../../text/language';
 import { ClockTime } from '../../text/time';
 import { TypeName } from '../../text/type-name';
 import { EventView } from './event-detail';
@@ -28,18 +29,18 @@ import { useTail } from './tail';
 
 export function EventList() {
   const may = usePermission();
-  if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
+  if (!may.readEvents) return <Forbidden action={t`see events`} scopes={['events:read']} />;
   return <Events />;
 }
 
 const columns: Column[] = [
-  { name: 'Time', width: '112px', onPhone: '98px' },
-  { name: 'Type', className: 'type-col' },
-  { name: 'Subject', className: 'wide' },
-  { name: 'Actor', className: 'wide' },
-  { name: 'Workspace', className: 'wide roomy', width: '130px' },
+  { name: t`Time`, width: '112px', onPhone: '98px' },
+  { name: t`Type`, className: 'type-col' },
+  { name: t`Subject`, className: 'wide' },
+  { name: t`Actor`, className: 'wide' },
+  { name: t`Workspace`, className: 'wide roomy', width: '130px' },
 ];
-const deliveredColumn: Column = { name: 'Delivered', className: 'r wide', width: '92px' };
+const deliveredColumn: Column = { name: t`Delivered`, className: 'r wide', width: '92px' };
 
 function Events() {
   const search: EventSearch = useSearch({ from: '/events' });
@@ -63,10 +64,10 @@ function Events() {
       page={{ to: '/events/$eventId', params: { eventId: open ?? '' } }}
     >
       <div className="head">
-        <h1>{search.subject_id ? `History of ${search.subject_id}` : 'Events'}</h1>
+        <h1>{search.subject_id ? t`History of ${search.subject_id}` : t`Events`}</h1>
         {canFollow && !tail.error && (
           <span className="soft small" role="status">
-            {tail.isConnected ? 'live' : 'connecting…'}
+            {tail.isConnected ? t`live` : t`connecting…`}
           </span>
         )}
       </div>
@@ -78,11 +79,10 @@ function Events() {
       <Listed
         query={query}
         count={rows.length}
-        one="event"
-        many="events"
+        all={plural(rows.length, '{0} event', 'All {0} events')}
         empty={
           isFiltered ? (
-            <NoMatch title="No matching events" type={search.type} workspaceId={workspace_id} />
+            <NoMatch title={t`No matching events`} type={search.type} workspaceId={workspace_id} />
           ) : (
             <NoEvents />
           )
@@ -167,7 +167,7 @@ const Row = memo(function Row({
           className="mono above"
           to="/events"
           search={{ subject_id: event.subject.id }}
-          title={`${event.subject.type} ${event.subject.id}: show its history`}
+          title={t`${event.subject.type} ${event.subject.id}: show its history`}
         >
           {shortId(event.subject.id)}
         </Link>

@@ -9,6 +9,7 @@ import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
 import { formatDuration, formatMs } from '../../text/format';
 import { shortId } from '../../text/identifier';
+import { rich, t } from '../../text/language';
 import { ClockTime, Countdown } from '../../text/time';
 import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
 import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
@@ -16,13 +17,13 @@ import { webhookNames } from '../webhooks/webhook-names';
 
 /** Why a webhook did not get an event, in a few words. */
 const reasons: Record<string, string> = {
-  disabled: 'disabled',
-  unverified: 'not verified',
-  not_subscribed: 'other types',
-  filtered: 'filtered out',
-  other_workspace: 'other workspace',
-  created_later: 'created later',
-  about_itself: 'about itself',
+  disabled: t`disabled`,
+  unverified: t`not verified`,
+  not_subscribed: t`other types`,
+  filtered: t`filtered out`,
+  other_workspace: t`other workspace`,
+  created_later: t`created later`,
+  about_itself: t`about itself`,
 };
 
 /** The way of an event: when it was recorded, then each webhook on one axis of time, then those that did not get it. */
@@ -40,16 +41,12 @@ export function EventWay({ event }: { event: Event }) {
   const nameOf = (id: string) => names.get(id) ?? id;
   return (
     <section>
-      <h2>Deliveries</h2>
+      <h2>{t`Deliveries`}</h2>
       <Loaded query={deliveries} lines={3}>
         {({ data, hasMore, notDelivered = [] }) => (
           <>
             {data.length === 0 && notDelivered.length === 0 && (
-              <p className="soft">
-                No active webhook was subscribed to this event when it was recorded. Webhooks that are
-                unverified or disabled get no deliveries. Once one is active, you can replay the events that
-                it missed.
-              </p>
+              <p className="soft">{t`No active webhook was subscribed to this event when it was recorded. Webhooks that are unverified or disabled get no deliveries. Once one is active, you can replay the events that it missed.`}</p>
             )}
             <ul className="way">
               {data.map((delivery, index) => (
@@ -74,10 +71,7 @@ export function EventWay({ event }: { event: Event }) {
             </ul>
             {hasMore && (
               <p className="soft small">
-                The newest {data.length} are shown.{' '}
-                <Link to="/deliveries" search={{ event_id: event.id }} className="link">
-                  All deliveries of this event
-                </Link>
+                {rich`The newest ${data.length} are shown. ${<Link to="/deliveries" search={{ event_id: event.id }} className="link">{t`All deliveries of this event`}</Link>}`}
               </p>
             )}
           </>
@@ -114,20 +108,20 @@ function Stop({
     <li>
       {name === undefined ? (
         <span className="cut" title={delivery.webhook_id}>
-          Deleted webhook <span className="mono soft">{shortId(delivery.webhook_id)}</span>
+          {rich`Deleted webhook ${<span className="mono soft">{shortId(delivery.webhook_id)}</span>}`}
         </span>
       ) : (
         <DeliveryLink className="row-link strong cut" of={delivery}>
           {name}
         </DeliveryLink>
       )}
-      <span className="track" title={`${formatDuration(sinceMs)} after the event`}>
+      <span className="track" title={t`${formatDuration(sinceMs)} after the event`}>
         <i className={tone} style={{ left: `${place * 100}%` }} />
       </span>
       <DeliveryTag delivery={delivery} />
       <span className="second">
         {(delivery.attempts > 0 || delivery.final) && outcomeOf(delivery)}
-        {sinceMs > 0 && ` · after ${sinceMs < 60_000 ? formatMs(sinceMs) : formatDuration(sinceMs)}`}
+        {sinceMs > 0 && ` · ${t`after ${sinceMs < 60_000 ? formatMs(sinceMs) : formatDuration(sinceMs)}`}`}
         {delivery.delivered_at && (
           <>
             {' '}
@@ -135,10 +129,7 @@ function Stop({
           </>
         )}
         {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
-          <>
-            {' '}
-            · next <Countdown to={delivery.next_attempt_at} />
-          </>
+          <> · {rich`next ${<Countdown to={delivery.next_attempt_at} />}`}</>
         )}
         {isHeld(delivery) && <HeldNote webhookId={delivery.webhook_id} />}
       </span>

@@ -5,6 +5,7 @@ import { CodeBlock } from '../../code/code-block';
 import { jsonCurl } from '../../code/curl';
 import { Empty } from '../../parts/states';
 import { usePermission, useToken } from '../../session/token';
+import { rich, t } from '../../text/language';
 
 /** Shows how to record the first event. */
 export function NoEvents() {
@@ -12,18 +13,14 @@ export function NoEvents() {
   const settings = useSettings();
   if (token.portal) {
     return (
-      <Empty title="No events yet">
-        <p>Events appear here when something happens in {productName(settings)}.</p>
+      <Empty title={t`No events yet`}>
+        <p>{t`Events appear here when something happens in ${productName(settings)}.`}</p>
       </Empty>
     );
   }
   return (
-    <Empty title="No events yet">
-      <p>
-        The platform records events through its own listener. After <code>npm start</code>, run this in the
-        same directory to record the first event. If your platform listener has a different address or token,
-        change it in the command. Turn on Live to see the event arrive.
-      </p>
+    <Empty title={t`No events yet`}>
+      <p>{rich`The platform records events through its own listener. After ${<code>npm start</code>}, run this in the same directory to record the first event. If your platform listener has a different address or token, change it in the command. Turn on Live to see the event arrive.`}</p>
       <RecordCommand />
     </Empty>
   );
@@ -57,12 +54,9 @@ export function RecordCommand() {
   return (
     <>
       {!isKnown && (
-        <p>
-          First set <code>PLATFORM_URL</code> to the address of the platform listener, such as{' '}
-          <code>http://127.0.0.1:7401</code>.
-        </p>
+        <p>{rich`First set ${<code>PLATFORM_URL</code>} to the address of the platform listener, such as ${<code>http://127.0.0.1:7401</code>}.`}</p>
       )}
-      <CodeBlock title="Record an event" text={command} what="the command" />
+      <CodeBlock title={t`Record an event`} text={command} what={t`the command`} />
     </>
   );
 }

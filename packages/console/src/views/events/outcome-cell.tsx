@@ -6,6 +6,7 @@ import { searchedPagesMax } from '../../api/deliveries';
 import { eventDeliveriesQuery, loadEventDeliveries } from '../../api/events';
 import { staleMs } from '../../api/query-client';
 import { useOnScreen } from '../../browser/on-screen';
+import { t } from '../../text/language';
 import { type EventOutcome, outcomesOf } from './outcome';
 
 /** Each row takes a request, and a token has 600 of them per minute by default. */
@@ -50,8 +51,10 @@ export function Outcome({
       {isLoading
         ? !isNamed && <i className="bone" aria-hidden="true" />
         : outcome
-          ? `${isNamed ? 'delivered ' : ''}${outcome.delivered} of ${outcome.all}`
-          : !isNone && !isNamed && <span title="Unknown. Open the event to see its deliveries.">–</span>}
+          ? isNamed
+            ? t`delivered ${outcome.delivered} of ${outcome.all}`
+            : t`${outcome.delivered} of ${outcome.all}`
+          : !isNone && !isNamed && <span title={t`Unknown. Open the event to see its deliveries.`}>–</span>}
     </span>
   );
 }

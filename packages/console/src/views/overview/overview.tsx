@@ -2,6 +2,7 @@ import type { Delivery, Page, Stats } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useLive } from '../../address/live';
+import { periodOf } from '../../address/range';
 import { inWorkspace, useWorkspace, WorkspaceNote } from '../../address/workspace';
 import { isUnreachable } from '../../api/problem';
 import { failedSince, useSettings } from '../../api/settings';
@@ -14,6 +15,7 @@ import { Empty, Loaded, Skeleton } from '../../parts/states';
 import { usePermission, useToken } from '../../session/token';
 import { viewsOf } from '../../shell/views';
 import { formatCount, formatMs } from '../../text/format';
+import { rich, t } from '../../text/language';
 import { FirstWebhook } from '../webhooks/first-webhook';
 import { needsAttention } from '../webhooks/webhook-tag';
 import { headingOf } from './heading';
@@ -42,7 +44,7 @@ function Figures() {
   const shown = webhooks.data && inWorkspace(webhooks.data, workspaceId);
   return (
     <>
-      <h1>{shown ? headingOf(shown, shown.filter(needsAttention).length, workspaceId) : 'Overview'}</h1>
+      <h1>{shown ? headingOf(shown, shown.filter(needsAttention).length, workspaceId) : t`Overview`}</h1>
       <WorkspaceNote />
       <Loaded query={webhooks}>
         {(all) =>
@@ -59,11 +61,16 @@ function Figures() {
       {/* Problems come first: whatever is shown before they are loaded would move down. */}
       {!webhooks.isPending && webhooks.data?.length !== 0 && (
         <>
-          <Loaded query={stats} skeleton={<FigureSkeleton />}>
+          <Loaded query={stats} skeleton={<FigureSkeleton period={periodOf(search)} />}>
             {(data) => (
               <>
                 {!(shown?.length === 0 && isQuiet(data)) && (
-                  <FigureRow stats={data} waiting={waiting.data} isCounting={isLoading(waiting)} />
+                  <FigureRow
+                    stats={data}
+                    period={periodOf(search)}
+                    waiting={waiting.data}
+                    isCounting={isLoading(waiting)}
+                  />
                 )}
                 <DeliveryChart stats={data}>
                   <RangePicker search={search} fallback="24h" />
@@ -88,20 +95,22 @@ function Figures() {
 /** Returns whether there is something to wait for. If not, a note above says what went wrong. */
 const isLoading = ({ error }: { error: unknown }) => error === null || isUnreachable(error);
 
-const figureNames = [
-  'delivered',
-  'failed attempts',
-  'given up',
-  'waiting to retry',
-  'response time, p50 / p95',
-];
+/** What each figure is, and which time it covers. */
+const figureNames = (period: string) =>
+  [
+    t`delivered ${period}`,
+    t`failed attempts ${period}`,
+    t`given up ${period}`,
+    t`waiting to retry now`,
+    t`response time ${period}, p50 / p95`,
+  ] as const;
 
 /** A placeholder for the figures and the chart, so that nothing moves when they are loaded. */
-function FigureSkeleton() {
+function FigureSkeleton({ period }: { period: string }) {
   return (
-    <div role="status" aria-label="Loading">
+    <div role="status" aria-label={t`Loading`}>
       <div className="figures">
-        {figureNames.map((name) => (
+        {figureNames(period).map((name) => (
           <div key={name} className="figure">
             <b className="skeleton">
               <i />
@@ -117,30 +126,33 @@ function FigureSkeleton() {
 
 function FigureRow({
   stats,
+  period,
   waiting,
   isCounting,
 }: {
   stats: Stats;
+  period: string;
   waiting: Page<Delivery> | undefined;
   isCounting: boolean;
 }) {
   const { totals } = stats;
+  const [delivered, failedAttempts, givenUp, toRetry, responseTime] = figureNames(period);
   const range = { from: stats.from, to: stats.to };
   const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="figures">
-      <Figure name="delivered" search={{ ...range, state: 'delivered' }}>
+      <Figure name={delivered} search={{ ...range, state: 'delivered' }}>
         {formatCount(totals.delivered)}
       </Figure>
-      <Figure name="failed attempts">{formatCount(totals.failed_attempts)}</Figure>
-      <Figure name="given up" search={{ ...failed, state: 'given_up' }} isBad={totals.given_up > 0}>
+      <Figure name={failedAttempts}>{formatCount(totals.failed_attempts)}</Figure>
+      <Figure name={givenUp} search={{ ...failed, state: 'given_up' }} isBad={totals.given_up > 0}>
         {formatCount(totals.given_up)}
       </Figure>
-      <Figure name="waiting to retry" search={{ state: 'retrying' }}>
+      <Figure name={toRetry} search={{ state: 'retrying' }}>
         {waiting ? formatCount(waiting.data.length) : isCounting ? '…' : '–'}
         {waiting?.hasMore && '+'}
       </Figure>
-      <Figure name="response time, p50 / p95">
+      <Figure name={responseTime}>
         {totals.p50_ms === null ? '–' : formatMs(totals.p50_ms)}
         {totals.p95_ms !== null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>}
       </Figure>
@@ -151,18 +163,11 @@ function FigureRow({
 function NoScopes() {
   return (
     <Empty
-      title="This token cannot see anything"
+      title={t`This token cannot see anything`}
       isPage
-      actions={
-        <Link to="/token" className="btn">
-          About this token
-        </Link>
-      }
+      actions={<Link to="/token" className="btn">{t`About this token`}</Link>}
     >
-      <p>
-        It is valid, but it has no scopes. Ask the operator for a token with <code>events:read</code> or{' '}
-        <code>webhooks:read</code>.
-      </p>
+      <p>{rich`It is valid, but it has no scopes. Ask the operator for a token with ${<code>events:read</code>} or ${<code>webhooks:read</code>}.`}</p>
     </Empty>
   );
 }

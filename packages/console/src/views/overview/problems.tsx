@@ -11,7 +11,7 @@ import { ProblemNote } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { useIsPast, useNow } from '../../text/clock';
 import { formatCount, formatDay, formatDuration } from '../../text/format';
-import { plural } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import {
@@ -87,11 +87,7 @@ function Problem({
         <p className="small wide">{remedy}</p>
         {error && <ProblemNote error={error} isAction />}
       </div>
-      {action ?? (
-        <WebhookLink id={webhook.id} className="btn">
-          Open
-        </WebhookLink>
-      )}
+      {action ?? <WebhookLink id={webhook.id} className="btn">{t`Open`}</WebhookLink>}
     </li>
   );
 }
@@ -109,7 +105,7 @@ function FailingProblem({ webhook }: { webhook: JudgedWebhook }) {
           text={
             attempt?.error_detail
               ? `: ${attempt.error_detail}`
-              : ': The receiver did not accept the latest delivery.'
+              : `: ${t`The receiver did not accept the latest delivery.`}`
           }
         />
       }
@@ -119,9 +115,7 @@ function FailingProblem({ webhook }: { webhook: JudgedWebhook }) {
         target && may.send ? (
           <ChangeUrl webhook={webhook} url={target} />
         ) : delivery ? (
-          <DeliveryLink className="btn" of={delivery}>
-            See why
-          </DeliveryLink>
+          <DeliveryLink className="btn" of={delivery}>{t`See why`}</DeliveryLink>
         ) : undefined
       }
     />
@@ -136,14 +130,10 @@ function UnverifiedProblem({ webhook }: { webhook: JudgedWebhook }) {
     <Problem
       webhook={webhook}
       error={verify.error}
-      says={<WithTimes text={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`} />}
-      severity={
-        failure && (
-          <>
-            last tried <TimeAgo at={failure.at} /> ·{' '}
-          </>
-        )
+      says={
+        <WithTimes text={` ${t`receives nothing: it is not verified.`} ${failure?.error_detail ?? ''}`} />
       }
+      severity={failure && <>{rich`last tried ${<TimeAgo at={failure.at} />}`} · </>}
       remedy={failure && <WithTimes text={failure.remedy} />}
       action={may.send ? <VerifyButton verify={verify} /> : undefined}
     />
@@ -151,9 +141,9 @@ function UnverifiedProblem({ webhook }: { webhook: JudgedWebhook }) {
 }
 
 const disabledBecause = {
-  gone: 'was disabled: its receiver responded with 410 Gone.',
-  failing: 'was disabled: every attempt failed for 5 days.',
-  manual: 'is disabled.',
+  gone: t`was disabled: its receiver responded with 410 Gone.`,
+  failing: t`was disabled: every attempt failed for 5 days.`,
+  manual: t`is disabled.`,
 };
 
 function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
@@ -161,7 +151,7 @@ function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
     <Problem
       webhook={webhook}
       says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
-      remedy="It receives no events. Fix the receiver, activate the webhook, then replay the events that it missed."
+      remedy={t`It receives no events. Fix the receiver, activate the webhook, then replay the events that it missed.`}
     />
   );
 }
@@ -176,23 +166,29 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
   const rest = waiting.length - shown.length;
   return (
     <p className="lead">
-      {`Waiting, because ${waiting.length === 1 ? 'its receiver' : 'their receivers'} asked for it: `}
+      {plural(
+        waiting.length,
+        'Waiting, because its receiver asked for it:',
+        'Waiting, because their receivers asked for it:',
+      )}{' '}
       {shown.map((webhook, index) => (
         <Fragment key={webhook.id}>
           {index > 0 && ', '}
-          <WebhookLink id={webhook.id} className="link">
-            {webhookName(webhook)}
-          </WebhookLink>{' '}
-          until <ClockTime at={webhook.waitsUntil ?? ''} />
+          {rich`${(
+            <WebhookLink id={webhook.id} className="link">
+              {webhookName(webhook)}
+            </WebhookLink>
+          )} until ${<ClockTime at={webhook.waitsUntil ?? ''} />}`}
         </Fragment>
       ))}
       {rest > 0 && (
         <>
           {' '}
-          and{' '}
-          <Link to="/webhooks" className="link">
-            {plural(rest, '{0} other', '{0} others')}
-          </Link>
+          {rich`and ${(
+            <Link to="/webhooks" className="link">
+              {plural(rest, '{0} other', '{0} others')}
+            </Link>
+          )}`}
         </>
       )}
       .
@@ -219,13 +215,9 @@ function Severity({ webhook, nextAt }: { webhook: Webhook; nextAt: string | null
   return (
     <>
       {success.at && <Since at={success.at} />}
-      {success.isNone && 'nothing has arrived so far · '}
-      {count > 0 && `${formatCount(count)}${waiting.hasMore ? '+' : ''} waiting · `}
-      {nextAt && (
-        <>
-          next <Countdown to={nextAt} /> ·{' '}
-        </>
-      )}
+      {success.isNone && `${t`nothing has arrived so far`} · `}
+      {count > 0 && `${t`${formatCount(count) + (waiting.hasMore ? '+' : '')} waiting`} · `}
+      {nextAt && <>{rich`next ${<Countdown to={nextAt} />}`} · </>}
       {success.at && <Disabling sinceMs={Date.parse(success.at)} />}
     </>
   );
@@ -235,7 +227,7 @@ function Since({ at }: { at: string }) {
   const now = useNow(60_000);
   return (
     <>
-      nothing has arrived since <ClockTime at={at} /> (
+      {rich`nothing has arrived since ${<ClockTime at={at} />}`} (
       <span className="nowrap">{formatDuration(Math.max(60_000, now - Date.parse(at)))}</span>) ·{' '}
     </>
   );
@@ -248,5 +240,5 @@ function Disabling({ sinceMs }: { sinceMs: number }) {
   const isEarly = !useIsPast(sinceMs + dayMs);
   if (useIsPast(atMs) || isEarly) return null;
   // The five days begin with the first failure after the latest success.
-  return `will be disabled about ${day} · `;
+  return `${t`will be disabled about ${day}`} · `;
 }

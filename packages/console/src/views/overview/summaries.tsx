@@ -5,29 +5,30 @@ import { WebhookDay } from '../../charts/webhook-day';
 import { type Column, Table } from '../../lists/table';
 import { WebhookLink } from '../../parts/links';
 import { formatCount } from '../../text/format';
+import { t } from '../../text/language';
 import { shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 
 const shownMax = 8;
 
 const webhookColumns: Column[] = [
-  { name: 'Webhook' },
-  { name: 'Failures, 24 h', className: 'wide', width: '118px' },
-  { name: 'Success', className: 'r', width: '86px', onPhone: '72px' },
+  { name: t`Webhook` },
+  { name: t`Failures, 24 h`, className: 'wide', width: '118px' },
+  { name: t`Success`, className: 'r', width: '86px', onPhone: '72px' },
 ];
 
 const typeColumns: Column[] = [
-  { name: 'Type' },
-  { name: <span className="hidden-visually">Share</span>, className: 'wide', width: '24%' },
-  { name: 'Events', className: 'r', width: '96px' },
+  { name: t`Type` },
+  { name: <span className="hidden-visually">{t`Share`}</span>, className: 'wide', width: '24%' },
+  { name: t`Events`, className: 'r', width: '96px' },
 ];
 
 /** The first webhooks, of which those with problems come first. */
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   return (
     <section>
-      <h2>Webhooks</h2>
+      <h2>{t`Webhooks`}</h2>
       {webhooks.length === 0 ? (
-        <p className="soft">No webhook belongs to this workspace.</p>
+        <p className="soft">{t`No webhook belongs to this workspace.`}</p>
       ) : (
         <Table columns={webhookColumns}>
           {webhooks.slice(0, shownMax).map((webhook) => (
@@ -47,9 +48,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
       )}
       {webhooks.length > shownMax && (
         <div className="more">
-          <Link to="/webhooks" className="link">
-            All {webhooks.length} webhooks
-          </Link>
+          <Link to="/webhooks" className="link">{t`All ${webhooks.length} webhooks`}</Link>
         </div>
       )}
     </section>
@@ -66,9 +65,9 @@ export function EventsByType({
   const most = Math.max(1, ...types.map(({ count }) => count));
   return (
     <section>
-      <h2>Events by type</h2>
+      <h2>{t`Events by type`}</h2>
       {types.length === 0 ? (
-        <p className="soft">No events in this range. New ones are counted within a minute.</p>
+        <p className="soft">{t`No events in this range. New ones are counted within a minute.`}</p>
       ) : (
         <Table columns={typeColumns}>
           {types.slice(0, shownMax).map(({ type, count }) => (

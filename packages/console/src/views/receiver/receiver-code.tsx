@@ -4,6 +4,7 @@ import { CodeBlock } from '../../code/code-block';
 import { ProgramText } from '../../code/program-text';
 import { Segmented } from '../../parts/button';
 import { CopyButton } from '../../parts/copy';
+import { t } from '../../text/language';
 import { frameworks, placeOf } from './frameworks';
 
 /** The code of a receiver at a URL in the user's framework, with the secret filled in if it is known. */
@@ -16,16 +17,16 @@ export function ReceiverCode({ url, secret }: { url: string; secret: string | un
   return (
     <div className="stack">
       <div className="head">
-        <h2>Your receiver</h2>
+        <h2>{t`Your receiver`}</h2>
         <span className="grow" />
         <Segmented
-          label="Framework"
+          label={t`Framework`}
           choices={frameworks}
           value={framework.key}
           onChange={(framework) => set({ framework })}
         />
       </div>
-      <CodeBlock title={framework.file(place)} text={code} what="the code" isProgram>
+      <CodeBlock title={framework.file(place)} text={code} what={t`the code`} isProgram>
         <ProgramText text={code} />
       </CodeBlock>
     </div>
@@ -38,7 +39,7 @@ export function SecretBox({ secret }: { secret: string }) {
     <div className="secret">
       <code>{secret}</code>
       <span className="grow" />
-      <CopyButton text={secret} what="the secret" />
+      <CopyButton text={secret} what={t`the secret`} />
     </div>
   );
 }

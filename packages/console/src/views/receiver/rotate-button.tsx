@@ -8,6 +8,7 @@ import { webhookQuery } from '../../api/webhooks';
 import { Button, Segmented } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
 import { newActionKey, newSecret } from '../../text/identifier';
+import { t } from '../../text/language';
 import { webhookName } from '../webhooks/webhook-tag';
 import { SecretBox } from './receiver-code';
 import {
@@ -50,7 +51,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
           setNext(open ?? { secret: newSecret(), grace: '24h', key: newActionKey() });
         }}
       >
-        {isOpen ? 'Rotate again…' : 'Rotate…'}
+        {isOpen ? t`Rotate again…` : t`Rotate…`}
       </Button>
       <Confirm
         isOpen={next !== undefined}
@@ -60,15 +61,15 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
         }}
         title={
           rotate.isSuccess
-            ? 'Requests are now signed with the new secret'
+            ? t`Requests are now signed with the new secret`
             : isOpen
-              ? `The secret of ${webhookName(webhook)} may have been rotated`
-              : `Rotate the secret of ${webhookName(webhook)}?`
+              ? t`The secret of ${webhookName(webhook)} may have been rotated`
+              : t`Rotate the secret of ${webhookName(webhook)}?`
         }
         action={
-          rotate.isSuccess ? 'Done' : rotate.isPending ? 'Rotating…' : isOpen ? 'Rotate again' : 'Rotate'
+          rotate.isSuccess ? t`Done` : rotate.isPending ? t`Rotating…` : isOpen ? t`Rotate again` : t`Rotate`
         }
-        cancel={isOpen ? 'Close' : 'Cancel'}
+        cancel={isOpen ? t`Close` : t`Cancel`}
         isDone={rotate.isSuccess}
         isBusy={rotate.isPending}
         error={rotate.error}
@@ -79,10 +80,10 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       >
         <p>
           {rotate.isSuccess
-            ? 'Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.'
+            ? t`Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.`
             : isOpen
-              ? 'This is the new secret. It may already be in effect, so your receiver may need it. If you rotate again, the same new secret is used. After you close this dialog, the settings show it until you reload the page.'
-              : 'This is the new secret. It takes effect when you rotate.'}
+              ? t`This is the new secret. It may already be in effect, so your receiver may need it. If you rotate again, the same new secret is used. After you close this dialog, the settings show it until you reload the page.`
+              : t`This is the new secret. It takes effect when you rotate.`}
         </p>
         <SecretBox secret={next?.secret ?? ''} />
         {next && !rotate.isSuccess && (
@@ -116,10 +117,10 @@ function Grace({
   const hasOlder = until !== null && Date.parse(until) > Date.now();
   return (
     <div className="field">
-      <span className="label">Grace period for the old secret</span>
+      <span className="label">{t`Grace period for the old secret`}</span>
       <div>
         <Segmented
-          label="Grace period for the old secret"
+          label={t`Grace period for the old secret`}
           choices={gracePeriods}
           value={value}
           onChange={onChange}
@@ -127,14 +128,11 @@ function Grace({
       </div>
       <span className="hint">
         {value === '0s'
-          ? 'Your receiver rejects requests until it has the new secret.'
-          : 'During this time, requests have both signatures, so your receiver accepts them with either secret.'}
+          ? t`Your receiver rejects requests until it has the new secret.`
+          : t`During this time, requests have both signatures, so your receiver accepts them with either secret.`}
       </span>
       {hasOlder && onChange && (
-        <span className="hint">
-          The secret before the current one is still valid. It becomes invalid when you rotate, so your
-          receiver must already have the current one.
-        </span>
+        <span className="hint">{t`The secret before the current one is still valid. It becomes invalid when you rotate, so your receiver must already have the current one.`}</span>
       )}
     </div>
   );

@@ -1,4 +1,5 @@
 import { createStore, useStore } from '../../browser/store';
+import { t } from '../../text/language';
 
 /**
  * Secrets that this page has just generated, by webhook. They are in memory only: the code sample shows them until the
@@ -15,10 +16,10 @@ export function freshSecretOf(webhookId: string): string | undefined {
 }
 
 export const gracePeriods = [
-  { key: '0s', label: 'None' },
-  { key: '1h', label: '1 hour' },
-  { key: '24h', label: '24 hours' },
-  { key: '7d', label: '7 days' },
+  { key: '0s', label: t`None` },
+  { key: '1h', label: t`1 hour` },
+  { key: '24h', label: t`24 hours` },
+  { key: '7d', label: t`7 days` },
 ] as const;
 
 /** A rotation of a secret, as it is sent. Sent again with the same key, it has no further effect. */

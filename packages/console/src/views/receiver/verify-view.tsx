@@ -1,33 +1,21 @@
-import { type Verification, verify } from '@posthorn/receiver';
+import { readRequest, type Verdict, verdictOf } from '@posthorn/receiver/verdict';
 import { useState } from 'react';
 import { Button } from '../../parts/button';
 import { formatDuration } from '../../text/format';
-
-interface Pasted {
-  headers: Record<string, string>;
-  body: string;
-}
-
-/** Reads headers, an empty line and the body, as `posthorn verify` does. Undefined if there are no headers. */
-export function pastedRequest(text: string): Pasted | undefined {
-  const [, head = '', body = ''] =
-    /^\s*([\s\S]*?)(?:\n[ \t]*\n([\s\S]*))?$/.exec(text.replaceAll('\r\n', '\n')) ?? [];
-  const lines = head
-    .split('\n')
-    .map((line) => /^(?:> ?)?([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/.exec(line));
-  const headers = lines.flatMap((line) => (line ? [[line[1]!.toLowerCase(), line[2]!] as const] : []));
-  return headers.length > 0 ? { headers: Object.fromEntries(headers), body } : undefined;
-}
+import { rich, t } from '../../text/language';
 
 /**
- * Checks a request with the same code as a receiver. A field of a browser has only plain line breaks and may get one
- * more at its end, so the body is also tried with those that it may have had.
+ * Returns the verdict of `posthorn verify` on a request, or `unread` if the text is none. A field of a browser has only
+ * plain line breaks and may get one more at its end, so the body is also tried with those that it may have had.
  */
-export function verdictOf({ headers, body }: Pasted, secret: string): Verification {
-  const bodies = [body, body.replace(/\n$/, ''), body.replaceAll('\n', '\r\n')];
-  // A saved request is usually old.
-  const options = { toleranceSeconds: Number.MAX_SAFE_INTEGER, isRaw: true };
-  const verdicts = [...new Set(bodies)].map((one) => verify(one, headers, secret.trim(), options));
+export function verdictOn(text: string, secret: string): Verdict | 'unread' {
+  const request = readRequest(new TextEncoder().encode(text.trimStart()));
+  if (!request) return 'unread';
+  const body = new TextDecoder('utf-8', { ignoreBOM: true }).decode(request.body);
+  const bodies = new Set([body, body.replace(/\n$/, ''), body.replaceAll('\n', '\r\n')]);
+  const verdicts = [...bodies].map((one) =>
+    verdictOf({ ...request, body: new TextEncoder().encode(one) }, secret.trim()),
+  );
   return verdicts.find(({ ok }) => ok) ?? verdicts[0]!;
 }
 
@@ -35,42 +23,40 @@ export function verdictOf({ headers, body }: Pasted, secret: string): Verificati
 export function VerifyView() {
   const [text, setText] = useState('');
   const [secret, setSecret] = useState('');
-  const [verdict, setVerdict] = useState<Verification | 'unread'>();
+  const [verdict, setVerdict] = useState<Verdict | 'unread'>();
   const change = (set: (value: string) => void) => (event: { target: { value: string } }) => {
     set(event.target.value);
     setVerdict(undefined);
   };
   return (
     <>
-      <h1>Check a signature</h1>
-      <p className="lead">
-        Paste a request as your receiver got it: its headers, an empty line and the body. It is checked in
-        this page, with the code of <code>@posthorn/receiver</code>. Nothing is sent or kept.
-      </p>
+      <h1>{t`Check a signature`}</h1>
+      <p className="lead">{rich`Paste a request as your receiver got it: its headers, an empty line and the body. It is checked in this page, with the code of ${<code>@posthorn/receiver</code>}. Nothing is sent or kept.`}</p>
       <form
         className="form replay"
         onSubmit={(event) => {
           event.preventDefault();
-          const pasted = pastedRequest(text);
-          setVerdict(pasted ? verdictOf(pasted, secret) : 'unread');
+          setVerdict(verdictOn(text, secret));
         }}
       >
         <label className="field">
-          <span className="label">Request</span>
+          <span className="label">{t`Request`}</span>
           <textarea
             className="input mono"
             rows={12}
             required
             spellCheck={false}
-            placeholder={
-              'webhook-id: EVT-…\nwebhook-timestamp: 1795000000\nwebhook-signature: v1,…\n\n{"id":"EVT-…"}'
-            }
+            placeholder={`webhook-id: EVT-…
+webhook-timestamp: 1795000000
+webhook-signature: v1,…
+
+{"id":"EVT-…"}`}
             value={text}
             onChange={change(setText)}
           />
         </label>
         <label className="field">
-          <span className="label">Signing secret</span>
+          <span className="label">{t`Signing secret`}</span>
           <input
             className="input mono"
             type="password"
@@ -82,46 +68,39 @@ export function VerifyView() {
           />
         </label>
         <div className="actions">
-          <Button type="submit" kind="primary">
-            Check
-          </Button>
+          <Button type="submit" kind="primary">{t`Check`}</Button>
         </div>
-        {verdict && <Verdict verdict={verdict} />}
+        {verdict && <VerdictNote verdict={verdict} />}
       </form>
     </>
   );
 }
 
-function Verdict({ verdict }: { verdict: Verification | 'unread' }) {
+function VerdictNote({ verdict }: { verdict: Verdict | 'unread' }) {
   if (verdict === 'unread') {
     return (
       <div className="note" role="status">
-        <b>This is not a request</b>
-        <p>Paste its headers, an empty line and the body.</p>
+        <b>{t`This is not a request`}</b>
+        <p>{t`Paste its headers, an empty line and the body.`}</p>
       </div>
     );
   }
   if (verdict.ok) {
     return (
       <div className="note ok" role="status">
-        <b>The signature is valid</b>
+        <b>{t`The signature is valid`}</b>
         <p>
           {verdict.signedAt
-            ? `Signed ${formatDuration(Math.max(0, Date.now() - verdict.signedAt.getTime()))} ago. A receiver accepts it for 5 minutes.`
-            : 'Only X-Service-Signature matched, which does not cover the time.'}
+            ? t`Signed ${formatDuration(Math.max(0, Date.now() - verdict.signedAt.getTime()))} ago. A receiver accepts it for 5 minutes.`
+            : t`Only X-Service-Signature matched, which does not cover the time.`}
         </p>
       </div>
     );
   }
   return (
     <div className="note" role="status">
-      <b>
-        Not verified <code>{verdict.reason}</code>
-      </b>
+      <b>{rich`Not verified ${<code>{verdict.reason}</code>}`}</b>
       <p>{verdict.detail}</p>
-      <p className="small">
-        <code>node posthorn.mjs verify</code> also finds a single byte that was changed.
-      </p>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { replayQuery } from '../../api/webhooks';
 import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
-import { plural, t } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { TimeAgo } from '../../text/time';
 
 /** The progress of a replay. The URL contains the ID of the replay, so a reload shows the same page. */
@@ -28,15 +28,15 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
               }
             </b>
             <p>
-              Started <TimeAgo at={created_at} />.
+              {rich`Started ${<TimeAgo at={created_at} />}.`}{' '}
               {status === 'running' &&
-                ' You can leave this page. The replay continues, and you can return to this URL to see its progress.'}
+                t`You can leave this page. The replay continues, and you can return to this URL to see its progress.`}
             </p>
           </div>
           <div
             className="progress"
             role="progressbar"
-            aria-label="Replay"
+            aria-label={t`Replay`}
             aria-valuemin={0}
             aria-valuemax={total}
             aria-valuenow={done}
@@ -44,17 +44,13 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
             <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
           </div>
           <div className="actions">
-            <WebhookLink id={webhook.id} className="btn">
-              See the deliveries
-            </WebhookLink>
+            <WebhookLink id={webhook.id} className="btn">{t`See the deliveries`}</WebhookLink>
             <Link
               to="/webhooks/$webhookId/replay"
               params={{ webhookId: webhook.id }}
               search={{}}
               className="btn"
-            >
-              Another replay
-            </Link>
+            >{t`Another replay`}</Link>
           </div>
         </section>
       )}

@@ -17,7 +17,7 @@ import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { sendScopes, usePermission } from '../../session/token';
 import { formatCount, formatExact } from '../../text/format';
-import { plural, t } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { webhookName } from '../webhooks/webhook-tag';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
 import { ReplayProgress } from './replay-progress';
@@ -29,20 +29,17 @@ export function ReplayView() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
   const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
   const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.send) return <Forbidden action="replay events" scopes={sendScopes} />;
+  if (!may.send) return <Forbidden action={t`replay events`} scopes={sendScopes} />;
   return (
     <Loaded query={webhook}>
       {(data) => (
         <>
           <Breadcrumb>
-            <Link to="/webhooks">Webhooks</Link>
+            <Link to="/webhooks">{t`Webhooks`}</Link>
             <WebhookLink id={webhookId}>{webhookName(data)}</WebhookLink>
           </Breadcrumb>
-          <h1>Replay events</h1>
-          <p className="lead">
-            Resends past events of the types that the webhook subscribes to, oldest first, with the same event
-            IDs.
-          </p>
+          <h1>{t`Replay events`}</h1>
+          <p className="lead">{t`Resends past events of the types that the webhook subscribes to, oldest first, with the same event IDs.`}</p>
           {replay ? <ReplayProgress webhook={data} replayId={replay} /> : <Form webhook={data} />}
         </>
       )}
@@ -50,7 +47,7 @@ export function ReplayView() {
   );
 }
 
-const lastChoices = rangeChoices.map(({ key, label, ms }) => ({ key, label: `Last ${label}`, ms }));
+const lastChoices = rangeChoices.map(({ key, label, ms }) => ({ key, label: t`Last ${label}`, ms }));
 
 function lastRange(length: (typeof rangeChoices)[number]['key']): { from: string; to: string } {
   const toMs = Date.now();
@@ -91,23 +88,21 @@ function Form({ webhook }: { webhook: Webhook }) {
     >
       <div className="filters">
         <Segmented
-          label="Length of the time range"
+          label={t`Length of the time range`}
           choices={lastChoices}
           value={lastChoices.find(({ ms }) => ms === Date.parse(to) - Date.parse(from))?.key}
           onChange={(length) => set(lastRange(length))}
         />
       </div>
       <div className="two">
-        <TimeField label="From" value={from} onChange={(value) => set({ from: value })} />
-        <TimeField label="To" value={to} onChange={(value) => set({ to: value })} />
+        <TimeField label={t`From`} value={from} onChange={(value) => set({ from: value })} />
+        <TimeField label={t`To`} value={to} onChange={(value) => set({ to: value })} />
       </div>
       {isBackward ? (
-        <p className="bad-text small" role="alert">
-          The time range must start before it ends.
-        </p>
+        <p className="bad-text small" role="alert">{t`The time range must start before it ends.`}</p>
       ) : (
         <p className="soft small">
-          {formatExact(Date.parse(from), shownZone)} to {formatExact(Date.parse(to), shownZone)}
+          {t`${formatExact(Date.parse(from), shownZone)} to ${formatExact(Date.parse(to), shownZone)}`}
         </p>
       )}
       <label className="check">
@@ -117,12 +112,8 @@ function Form({ webhook }: { webhook: Webhook }) {
           onChange={(event) => onlyFailedField.change(event.target.checked)}
         />
         <span>
-          Only events that were not delivered
-          <span className="hint">
-            These are events whose latest delivery to this webhook failed, and events without a delivery to
-            it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is
-            attempted now, in addition to its scheduled attempts.
-          </span>
+          {t`Only events that were not delivered`}
+          <span className="hint">{t`These are events whose latest delivery to this webhook failed, and events without a delivery to it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.`}</span>
         </span>
       </label>
       {!isBackward && (
@@ -142,15 +133,13 @@ function Form({ webhook }: { webhook: Webhook }) {
             isNothing(preview.data) ||
             webhook.status !== 'active'
           }
-        >
-          Replay…
-        </Button>
-        {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
+        >{t`Replay…`}</Button>
+        {webhook.status !== 'active' && <span className="soft">{t`The webhook must be active first.`}</span>}
       </div>
       <Confirm
         {...confirm.dialog}
-        title={`Replay to ${webhookName(webhook)}?`}
-        action={start.isPending ? 'Starting…' : 'Replay'}
+        title={t`Replay to ${webhookName(webhook)}?`}
+        action={start.isPending ? t`Starting…` : t`Replay`}
         onConfirm={() =>
           start.mutate(undefined, {
             onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
@@ -158,14 +147,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         }
       >
         {preview.data && <p>{sentenceOf(preview.data)}</p>}
-        <p>
-          Events go to <code>{webhook.url}</code>. A receiver that does not check for duplicate event IDs may
-          handle an event twice.
-        </p>
+        <p>{rich`Events go to ${<code>{webhook.url}</code>}. A receiver that does not check for duplicate event IDs may handle an event twice.`}</p>
         {onlyFailed && (
-          <p>
-            A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.
-          </p>
+          <p>{t`A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.`}</p>
         )}
       </Confirm>
     </form>
@@ -187,13 +171,13 @@ function sentenceOf({ count, unlisted, certainty }: ReplayPreview): string {
   return plural(all, 'Up to about {0} event will be sent.', 'Up to about {0} events will be sent.');
 }
 
-const skipped = 'The replay skips events that have been delivered or are waiting for their first attempt.';
+const skipped = t`The replay skips events that have been delivered or are waiting for their first attempt.`;
 
 const certaintyNotes = {
   exact: undefined,
   up_to: skipped,
-  about: 'This is an estimate based on the statistics, which include new events within a minute.',
-  up_to_about: `This is an estimate based on the statistics. ${skipped}`,
+  about: t`This is an estimate based on the statistics, which include new events within a minute.`,
+  up_to_about: t`This is an estimate based on the statistics. ${skipped}`,
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {

@@ -1,5 +1,6 @@
 import { useFieldValue } from '../../address/field-value';
 import { useZone, type Zone } from '../../browser/preferences';
+import { t } from '../../text/language';
 
 /** A field for a time that is kept in the URL, in the zone in which the console shows times. */
 export function TimeField({
@@ -19,7 +20,7 @@ export function TimeField({
   return (
     <label className="field">
       <span className="label">
-        {label} <span className="soft">({shownZone === 'utc' ? 'UTC' : 'local time'})</span>
+        {label} <span className="soft">({shownZone === 'utc' ? t`UTC` : t`local time`})</span>
       </span>
       <input
         className="input"

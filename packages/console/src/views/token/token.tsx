@@ -6,14 +6,14 @@ import { Button, Segmented } from '../../parts/button';
 import { leave } from '../../session/session';
 import { type Scope, useToken } from '../../session/token';
 import { tokenViewName } from '../../shell/views';
+import { t } from '../../text/language';
 import { ExactTime } from '../../text/time';
 
 const meanings: Record<Scope, string> = {
-  'events:read': 'Read events and event types.',
-  'webhooks:read': 'Read webhooks, deliveries and statistics.',
-  'webhooks:write':
-    'Delete webhooks and rotate their secrets. With events:read, also create, change, verify and test webhooks, and redeliver and replay events.',
-  'audit:read': 'Read the audit log.',
+  'events:read': t`Read events and event types.`,
+  'webhooks:read': t`Read webhooks, deliveries and statistics.`,
+  'webhooks:write': t`Delete webhooks and rotate their secrets. With events:read, also create, change, verify and test webhooks, and redeliver and replay events.`,
+  'audit:read': t`Read the audit log.`,
 };
 
 /** Shows who the token belongs to, what it may do, and when it expires. */
@@ -28,32 +28,32 @@ export function TokenView() {
       <div className="head short">
         <h1>{tokenViewName(token)}</h1>
         <span className="grow" />
-        {!token.portal && <Button onClick={() => leave(client)}>Sign out</Button>}
+        {!token.portal && <Button onClick={() => leave(client)}>{t`Sign out`}</Button>}
       </div>
       <dl className="facts section">
-        <dt>Acts as</dt>
+        <dt>{t`Acts as`}</dt>
         <dd>
           {token.actor.type} <code>{token.actor.id}</code>
         </dd>
-        <dt>Organization</dt>
+        <dt>{t`Organization`}</dt>
         <dd>
           {token.organization_name} <code>{token.organization_id}</code>
         </dd>
-        <dt>Workspace</dt>
-        <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : 'whole organization'}</dd>
-        <dt>{token.portal ? 'Ends' : 'Expires'}</dt>
+        <dt>{t`Workspace`}</dt>
+        <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : t`whole organization`}</dd>
+        <dt>{token.portal ? t`Ends` : t`Expires`}</dt>
         <dd>
           <ExactTime at={token.expires_at} />
         </dd>
-        <dt>Created</dt>
+        <dt>{t`Created`}</dt>
         <dd>
           <ExactTime at={token.created_at} />
         </dd>
-        <dt>Token ID</dt>
+        <dt>{t`Token ID`}</dt>
         <dd className="mono">{token.id}</dd>
       </dl>
       <section className="section">
-        <h2>Permissions</h2>
+        <h2>{t`Permissions`}</h2>
         <dl className="facts">
           {(Object.keys(meanings) as Scope[]).map((scope) => (
             <div key={scope} className="facts-row">
@@ -62,7 +62,7 @@ export function TokenView() {
               </dt>
               <dd className={token.scopes.includes(scope) ? 'allowed' : 'allowed soft'}>
                 <span className={token.scopes.includes(scope) ? 'tag ok' : 'tag mute'}>
-                  {token.scopes.includes(scope) ? 'yes' : 'no'}
+                  {token.scopes.includes(scope) ? t`yes` : t`no`}
                 </span>
                 <span>{meanings[scope]}</span>
               </dd>
@@ -71,18 +71,18 @@ export function TokenView() {
         </dl>
       </section>
       <section className="section">
-        <h2>This browser</h2>
+        <h2>{t`This browser`}</h2>
         <dl className="facts controls">
-          <dt>Colors</dt>
+          <dt>{t`Colors`}</dt>
           <dd>
-            <Segmented label="Colors" choices={themes} value={shownTheme} onChange={theme.set} />
+            <Segmented label={t`Colors`} choices={themes} value={shownTheme} onChange={theme.set} />
           </dd>
-          <dt>Times</dt>
+          <dt>{t`Times`}</dt>
           <dd>
             <Segmented
-              label="Times"
+              label={t`Times`}
               choices={[
-                { key: 'local', label: 'Local' },
+                { key: 'local', label: t`Local` },
                 { key: 'utc', label: 'UTC' },
               ]}
               value={shownZone}
@@ -92,10 +92,7 @@ export function TokenView() {
         </dl>
       </section>
       {settings.version && (
-        <p className="section soft small">
-          Version {settings.version} · events and deliveries are kept for {settings.retention_days} days · up
-          to {settings.retry_waits_ms.length + 1} attempts per delivery
-        </p>
+        <p className="section soft small">{t`Version ${settings.version} · events and deliveries are kept for ${settings.retention_days} days · up to ${settings.retry_waits_ms.length + 1} attempts per delivery`}</p>
       )}
     </>
   );

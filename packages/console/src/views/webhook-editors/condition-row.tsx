@@ -1,6 +1,7 @@
 import { useId, useState } from 'react';
 import { Chip } from '../../lists/filters';
 import { Icon } from '../../parts/icon';
+import { t } from '../../text/language';
 import type { Field } from './fields';
 import {
   boundsOf,
@@ -46,8 +47,8 @@ export function ConditionRow({
       <div className="condition-head">
         <input
           className="input mono"
-          aria-label="Field"
-          placeholder="Field, such as payload.currency"
+          aria-label={t`Field`}
+          placeholder={t`Field, such as payload.currency`}
           list={fieldList}
           autoComplete="off"
           spellCheck={false}
@@ -67,7 +68,7 @@ export function ConditionRow({
         <button
           type="button"
           className="icon-btn"
-          aria-label={`Remove the condition on ${name}`}
+          aria-label={t`Remove the condition on ${name}`}
           onClick={onRemove}
         >
           <Icon name="close" />
@@ -76,13 +77,13 @@ export function ConditionRow({
       {tests.map((test, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: alternatives have no other identity
         <div className="alternative" key={index}>
-          {index > 0 && <span className="joint">or</span>}
+          {index > 0 && <span className="joint">{t`or`}</span>}
           <TestFields test={test} of={name} field={field} onChange={(changed) => change(index, changed)} />
           {tests.length > 1 && (
             <button
               type="button"
               className="icon-btn"
-              aria-label={`Remove alternative ${index + 1} of ${name}`}
+              aria-label={t`Remove alternative ${index + 1} of ${name}`}
               onClick={() => onChange({ ...condition, tests: tests.toSpliced(index, 1) })}
             >
               <Icon name="close" size={12} />
@@ -101,9 +102,7 @@ export function ConditionRow({
           type="button"
           className="link small"
           onClick={() => onChange({ ...condition, tests: [...tests, newTest(nextOperator(tests, field))] })}
-        >
-          Add an alternative
-        </button>
+        >{t`Add an alternative`}</button>
       </div>
     </li>
   );
@@ -143,7 +142,7 @@ function TestFields({
     <>
       <select
         className="filter-select"
-        aria-label={`Operator for ${of}`}
+        aria-label={t`Operator for ${of}`}
         value={operator}
         onChange={(event) => {
           const next = event.target.value as Operator;
@@ -164,7 +163,7 @@ function TestFields({
           className="input number"
           type="number"
           step="any"
-          aria-label={`${index === 0 ? 'Number' : 'Second number'} for ${of}`}
+          aria-label={index === 0 ? t`Number for ${of}` : t`Second number for ${of}`}
           value={String(values[index] ?? '')}
           onChange={({ target: { value } }) =>
             onChange({
@@ -208,7 +207,7 @@ function Values({
   if (field?.isClosed && values.every((value) => field.values.has(value))) {
     return (
       // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
-      <span className="chips" role="group" aria-label={`Values for ${of}`}>
+      <span className="chips" role="group" aria-label={t`Values for ${of}`}>
         {[...field.values].map((value) => (
           <button
             key={shown(value)}
@@ -243,8 +242,8 @@ function Values({
       ))}
       <input
         className="input value"
-        aria-label={`Value for ${of}`}
-        placeholder={values.length === 0 ? 'Value, then Enter' : 'or…'}
+        aria-label={t`Value for ${of}`}
+        placeholder={values.length === 0 ? t`Value, then Enter` : t`or…`}
         list={listId}
         autoComplete="off"
         value={typed}
@@ -257,9 +256,10 @@ function Values({
         }}
       />
       {value === undefined && (
-        <span className="fault" role="alert">
-          This field is a {[...(field?.kinds ?? [])].join(' or ')}.
-        </span>
+        <span
+          className="fault"
+          role="alert"
+        >{t`This field is a ${[...(field?.kinds ?? [])].join(` ${t`or`} `)}.`}</span>
       )}
       <datalist id={listId}>
         {[...(field?.values ?? [])].map((one) => (

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { t } from '../../text/language';
 
 type Path = readonly (string | number)[];
 
@@ -69,9 +70,9 @@ export function EventTree({
   const lines = linesOf(event, [], '');
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <section className="code event-tree" tabIndex={0} aria-label="Event">
+    <section className="code event-tree" tabIndex={0} aria-label={t`Event`}>
       {lines}
-      {count > shownMax && <p className="soft">The first {shownMax} values are shown.</p>}
+      {count > shownMax && <p className="soft">{t`The first ${shownMax} values are shown.`}</p>}
     </section>
   );
 }

@@ -5,6 +5,7 @@ import { escapedName } from '../../code/json';
 import { Button, Segmented } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { formatCount } from '../../text/format';
+import { t } from '../../text/language';
 import type { WebhookDraft } from '../webhook-form/webhook-fields';
 import { ConditionRow } from './condition-row';
 import { EventTree } from './event-tree';
@@ -53,16 +54,14 @@ export function FilterEditor({
   }
 
   return (
-    <Dialog title="Filter" className="editor" onClose={onClose}>
+    <Dialog title={t`Filter`} className="editor" onClose={onClose}>
       <div className="line">
-        <p className="soft">
-          Of the events of the chosen types, the webhook gets those that match all conditions.
-        </p>
+        <p className="soft">{t`Of the events of the chosen types, the webhook gets those that match all conditions.`}</p>
         <span className="grow" />
         <Segmented
-          label="How to edit the filter"
+          label={t`How to edit the filter`}
           choices={[
-            { key: 'conditions', label: 'Conditions' },
+            { key: 'conditions', label: t`Conditions` },
             { key: 'json', label: 'JSON' },
           ]}
           value={conditions ? 'conditions' : 'json'}
@@ -74,9 +73,7 @@ export function FilterEditor({
           {conditions ? (
             <>
               {conditions.length === 0 && (
-                <p className="soft empty-filter">
-                  No conditions yet, so every event is sent. Click a value of an event, or add a condition.
-                </p>
+                <p className="soft empty-filter">{t`No conditions yet, so every event is sent. Click a value of an event, or add a condition.`}</p>
               )}
               {conditions.length > 0 && (
                 <ul className="conditions">
@@ -101,13 +98,9 @@ export function FilterEditor({
                   onClick={() =>
                     setConditions([...conditions, newCondition([], [{ operator: 'is', values: [] }])])
                   }
-                >
-                  Add a condition
-                </Button>
+                >{t`Add a condition`}</Button>
                 {conditions.length > 0 && (
-                  <Button kind="slim" onClick={() => change([])}>
-                    Remove all
-                  </Button>
+                  <Button kind="slim" onClick={() => change([])}>{t`Remove all`}</Button>
                 )}
               </div>
               <datalist id={listId}>
@@ -118,7 +111,7 @@ export function FilterEditor({
             </>
           ) : (
             <JsonField
-              label="Filter as JSON"
+              label={t`Filter as JSON`}
               field="filter"
               text={text}
               problem={sent.problem}
@@ -141,12 +134,12 @@ export function FilterEditor({
               shown && (
                 <section className="box">
                   <header>
-                    <h3>{event ? shown.type : `Sample of ${shown.type}`}</h3>
-                    <span className="grow r">{conditions && 'Click a value to add it'}</span>
+                    <h3>{event ? shown.type : t`Sample of ${shown.type}`}</h3>
+                    <span className="grow r">{conditions && t`Click a value to add it`}</span>
                   </header>
                   <EventTree
                     event={shown}
-                    label="Add a condition on"
+                    label={t`Add a condition on`}
                     canPick={(path, value) =>
                       conditions !== undefined && typeof value !== 'object' && pathToValue(path) !== undefined
                     }
@@ -163,12 +156,10 @@ export function FilterEditor({
       <div className="actions">
         {all.data && sent.data && (
           <span className="editor-count grow soft" aria-hidden="true">
-            {formatCount(sent.data.matched)} of {formatCount(all.data.matched)} in 24 h
+            {t`${formatCount(sent.data.matched)} of ${formatCount(all.data.matched)} in 24 h`}
           </span>
         )}
-        <Button kind="primary" onClick={onClose}>
-          Done
-        </Button>
+        <Button kind="primary" onClick={onClose}>{t`Done`}</Button>
       </div>
     </Dialog>
   );
@@ -182,9 +173,9 @@ function remarksOn(
 ): { fault: string | undefined; hint: string | undefined } {
   const clash = clashOf(condition, all);
   const fault = clash
-    ? `There is a condition on ${clash.path.join('.')} already. Give that one an alternative instead.`
+    ? t`There is a condition on ${clash.path.join('.')} already. Give that one an alternative instead.`
     : faultOf(problem, `filter/${condition.path.map(escapedName).join('/')}`);
-  return { fault, hint: isComplete(condition) ? undefined : 'Not used yet: it needs a field and a value.' };
+  return { fault, hint: isComplete(condition) ? undefined : t`Not used yet: it needs a field and a value.` };
 }
 
 function isAtRow(problem: PosthornError | undefined, all: readonly Condition[]): boolean {

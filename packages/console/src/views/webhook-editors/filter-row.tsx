@@ -1,4 +1,5 @@
 import { lazy } from 'react';
+import { t } from '../../text/language';
 import type { WebhookDraft } from '../webhook-form/webhook-fields';
 import { EditorRow } from './editor-row';
 import { conditionsOf, phraseOf } from './filter-rules';
@@ -20,9 +21,9 @@ export function FilterRow({
   return (
     <EditorRow
       name="filter"
-      label="Filter"
+      label={t`Filter`}
       words={<FilterWords text={draft.filter} />}
-      action={draft.filter === '' ? 'Add a filter…' : 'Edit the filter…'}
+      action={draft.filter === '' ? t`Add a filter…` : t`Edit the filter…`}
       fault={fault}
     >
       {(close) => <FilterEditor draft={draft} onChange={onChange} onClose={close} />}
@@ -32,14 +33,14 @@ export function FilterRow({
 
 /** A filter as one sentence for each condition. */
 export function FilterWords({ text }: { text: string }) {
-  if (text === '') return <span className="soft">None: every event of these types</span>;
+  if (text === '') return <span className="soft">{t`None: every event of these types`}</span>;
   const conditions = conditionsOf(text);
   if (!conditions) return <code className="cut">{text}</code>;
   return (
     <ul className="filter-words">
       {conditions.map(({ key, path, tests }) => (
         <li key={key}>
-          <code>{path.join('.')}</code> {tests.map(phraseOf).join(', or ')}
+          <code>{path.join('.')}</code> {tests.map(phraseOf).join(`, ${t`or`} `)}
         </li>
       ))}
     </ul>

@@ -1,4 +1,5 @@
 import { laidOut } from '../../code/json';
+import { t } from '../../text/language';
 
 export type Scalar = string | number | boolean | null;
 export type Filter = Record<string, unknown>;
@@ -6,19 +7,19 @@ export type Kind = 'string' | 'number' | 'boolean' | 'null';
 
 /** What the conditions of a filter are called, and the JSON type that they need. Rare ones are not offered. */
 export const operators = {
-  is: { name: 'is' },
-  not: { name: 'is not' },
-  prefix: { name: 'starts with', only: 'string' },
-  gte: { name: 'is at least', only: 'number' },
-  gt: { name: 'is more than', only: 'number' },
-  lte: { name: 'is at most', only: 'number' },
-  lt: { name: 'is less than', only: 'number' },
-  'gte lte': { name: 'is between', only: 'number' },
-  'gte lt': { name: 'is at least, and less than', isRare: true },
-  'gt lte': { name: 'is more than, and at most', isRare: true },
-  'gt lt': { name: 'is more than, and less than', isRare: true },
-  exists: { name: 'exists' },
-  missing: { name: 'does not exist' },
+  is: { name: t`is` },
+  not: { name: t`is not` },
+  prefix: { name: t`starts with`, only: 'string' },
+  gte: { name: t`is at least`, only: 'number' },
+  gt: { name: t`is more than`, only: 'number' },
+  lte: { name: t`is at most`, only: 'number' },
+  lt: { name: t`is less than`, only: 'number' },
+  'gte lte': { name: t`is between`, only: 'number' },
+  'gte lt': { name: t`is at least, and less than`, isRare: true },
+  'gt lte': { name: t`is more than, and at most`, isRare: true },
+  'gt lt': { name: t`is more than, and less than`, isRare: true },
+  exists: { name: t`exists` },
+  missing: { name: t`does not exist` },
 } satisfies Record<string, { name: string; only?: Kind; isRare?: boolean }>;
 export type Operator = keyof typeof operators;
 
@@ -202,7 +203,9 @@ export function shown(value: Scalar): string {
 /** `is EUR or CHF`, `is between 5 and 10` */
 export function phraseOf({ operator, values }: Test): string {
   const { name } = operators[operator];
-  return [name, values.map(shown).join(takesValues(operator) ? ' or ' : ' and ')].join(' ').trim();
+  return [name, values.map(shown).join(takesValues(operator) ? ` ${t`or`} ` : ` ${t`and`} `)]
+    .join(' ')
+    .trim();
 }
 
 /** Returns what JSON text means, or undefined if it is not JSON. */

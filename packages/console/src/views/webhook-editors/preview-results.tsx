@@ -4,6 +4,7 @@ import { isUnreachable } from '../../api/problem';
 import { Segmented } from '../../parts/button';
 import { ProblemNote, Skeleton } from '../../parts/states';
 import { formatCount } from '../../text/format';
+import { rich, t } from '../../text/language';
 import { ClockTime } from '../../text/time';
 import type { Preview } from './preview';
 
@@ -38,33 +39,40 @@ export function PreviewResults({
   const error = all.error ?? (sent.problem?.status === 422 ? null : sent.error);
   if (error && !isUnreachable(error)) return <ProblemNote error={error} />;
   if (!all.data || !sent.data) return <Skeleton lines={8} />;
+  const count = (
+    <b className="preview-count">
+      {isFiltered
+        ? t`${formatCount(sent.data.matched)} of ${formatCount(all.data.matched)}`
+        : formatCount(all.data.matched)}
+    </b>
+  );
   return (
     <section
       className={`stack preview ${sent.isOld ? 'dimmed' : ''}`}
-      aria-label="Preview"
+      aria-label={t`Preview`}
       aria-busy={sent.isOld}
     >
       {isFaulty ? (
-        <p className="soft">Correct the filter to see what it would let through.</p>
+        <p className="soft">{t`Correct the filter to see what it would let through.`}</p>
       ) : (
         <p aria-live="polite">
-          <b className="preview-count">
-            {isFiltered
-              ? `${formatCount(sent.data.matched)} of ${formatCount(all.data.matched)}`
-              : formatCount(all.data.matched)}
-          </b>{' '}
-          {all.data.matched === 1 ? 'event' : 'events'} of the last 24 h would have been sent.
+          {all.data.matched === 1
+            ? rich`${count} event of the last 24 h would have been sent.`
+            : rich`${count} events of the last 24 h would have been sent.`}
           {!all.data.is_complete && (
-            <span className="soft"> Only the newest {formatCount(all.data.examined)} were examined.</span>
+            <span className="soft">
+              {' '}
+              {t`Only the newest ${formatCount(all.data.examined)} were examined.`}
+            </span>
           )}
         </p>
       )}
       {isFiltered && !isFaulty && (
         <Segmented
-          label="Which events"
+          label={t`Which events`}
           choices={[
-            { key: 'sent', label: 'Would be sent' },
-            { key: 'all', label: 'All' },
+            { key: 'sent', label: t`Would be sent` },
+            { key: 'all', label: t`All` },
           ]}
           value={list}
           onChange={setList}
@@ -73,8 +81,8 @@ export function PreviewResults({
       {events.length === 0 ? (
         <p className="soft">
           {isAll
-            ? 'No event of these types in the last 24 h.'
-            : 'No event of the last 24 h matches all conditions.'}
+            ? t`No event of these types in the last 24 h.`
+            : t`No event of the last 24 h matches all conditions.`}
         </p>
       ) : (
         <ul className="previewed">
@@ -88,7 +96,7 @@ export function PreviewResults({
                 <span className="mono soft cut">{subject.id}</span>
                 {isFiltered && isAll && !isFaulty && (
                   <span className={passes.has(id) ? 'tag ok quiet' : 'tag mute'}>
-                    {passes.has(id) ? 'Sent' : 'Filtered out'}
+                    {passes.has(id) ? t`Sent` : t`Filtered out`}
                   </span>
                 )}
               </button>

@@ -17,6 +17,7 @@ import { Forbidden } from '../../session/forbidden';
 import { keptInput } from '../../session/kept-input';
 import { sendScopes, usePermission, useToken } from '../../session/token';
 import { newSecret } from '../../text/identifier';
+import { rich, t } from '../../text/language';
 import { SecretBox } from '../receiver/receiver-code';
 import { keepFreshSecret } from '../receiver/secrets';
 import { Unsaved } from './unsaved';
@@ -30,13 +31,13 @@ const ReceiverCode = lazy(() =>
 /** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
 export function NewWebhook() {
   const may = usePermission();
-  if (!may.send) return <Forbidden action="create webhooks" scopes={sendScopes} />;
+  if (!may.send) return <Forbidden action={t`create webhooks`} scopes={sendScopes} />;
   return (
     <>
       <Breadcrumb>
-        <Link to="/webhooks">Webhooks</Link>
+        <Link to="/webhooks">{t`Webhooks`}</Link>
       </Breadcrumb>
-      <h1>New webhook</h1>
+      <h1>{t`New webhook`}</h1>
       <Form />
     </>
   );
@@ -95,8 +96,8 @@ function Form() {
     <div className="form-and-side">
       <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
         {mayExist
-          ? 'The webhook may have been created already. What you entered will be lost, and the secret is not shown again.'
-          : 'The webhook has not been created, and what you entered will be lost.'}
+          ? t`The webhook may have been created already. What you entered will be lost, and the secret is not shown again.`
+          : t`The webhook has not been created, and what you entered will be lost.`}
       </Unsaved>
       <form
         className="form steps"
@@ -105,23 +106,20 @@ function Form() {
           create.mutate(draft, { onSuccess: open });
         }}
       >
-        <Step title="A receiver that verifies">
+        <Step title={t`A receiver that verifies`}>
           <p className="soft">
-            The code beside this form verifies each request with this secret.
+            {t`The code beside this form verifies each request with this secret.`}
             {!token.portal && (
               <>
                 {' '}
-                No receiver yet? <code>node posthorn.mjs listen --print</code> shows every event on your
-                machine, without a webhook.
+                {rich`No receiver yet? ${<code>node posthorn.mjs listen --print</code>} shows every event on your machine, without a webhook.`}
               </>
             )}
           </p>
           <div className="field">
-            <span className="label">Signing secret</span>
+            <span className="label">{t`Signing secret`}</span>
             <SecretBox secret={secret} />
-            <span className="hint">
-              Give it to your receiver now. After you reload or close the console, it is not shown again.
-            </span>
+            <span className="hint">{t`Give it to your receiver now. After you reload or close the console, it is not shown again.`}</span>
           </div>
         </Step>
         <WebhookForm
@@ -132,10 +130,9 @@ function Form() {
           canChooseWorkspace={token.workspace_id === null}
           onShowSample={setSampled}
         />
-        <Step title="Verify">
+        <Step title={t`Verify`}>
           <p className="soft">
-            {name} sends a signed request to the URL. The webhook becomes active when your receiver responds
-            with exactly 200 within 5 seconds.
+            {t`${name} sends a signed request to the URL. The webhook becomes active when your receiver responds with exactly 200 within 5 seconds.`}
           </p>
           <label className="check">
             <input
@@ -144,10 +141,8 @@ function Form() {
               onChange={(event) => setDraft({ ...draft, isDisabled: event.target.checked })}
             />
             <span>
-              Create it disabled
-              <span className="hint">
-                Nothing is sent until you activate it, so your receiver can be set up first.
-              </span>
+              {t`Create it disabled`}
+              <span className="hint">{t`Nothing is sent until you activate it, so your receiver can be set up first.`}</span>
             </span>
           </label>
           {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
@@ -158,15 +153,13 @@ function Form() {
             <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
               {draft.isDisabled
                 ? create.isPending
-                  ? 'Creating…'
-                  : 'Create disabled'
+                  ? t`Creating…`
+                  : t`Create disabled`
                 : create.isPending
-                  ? 'Verifying the receiver…'
-                  : 'Create and verify'}
+                  ? t`Verifying the receiver…`
+                  : t`Create and verify`}
             </Button>
-            <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>
-              Cancel
-            </Link>
+            <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>{t`Cancel`}</Link>
             {missing && <span className="soft small">{missing}</span>}
           </div>
         </Step>
@@ -185,17 +178,15 @@ function Form() {
 function MayExist({ isSame }: { isSame: boolean }) {
   return (
     <div className="note warn" role="alert">
-      <b>The webhook may have been created already</b>
+      <b>{t`The webhook may have been created already`}</b>
       <p>
-        The outcome of the request is unknown.{' '}
+        {t`The outcome of the request is unknown.`}{' '}
         {isSame
-          ? 'You can safely press the button again: there will be only one webhook.'
-          : 'You have changed the form since then, so the button creates another webhook, and both may receive events.'}
+          ? t`You can safely press the button again: there will be only one webhook.`
+          : t`You have changed the form since then, so the button creates another webhook, and both may receive events.`}
       </p>
       <div className="actions">
-        <Link to="/webhooks" className="btn slim">
-          See all webhooks
-        </Link>
+        <Link to="/webhooks" className="btn slim">{t`See all webhooks`}</Link>
       </div>
     </div>
   );
@@ -212,8 +203,8 @@ const untouched = {
 
 /** Says what a webhook still needs before it can be created. */
 function missingFrom({ url, event_types: types }: WebhookDraft): string | undefined {
-  if (url.trim() === '') return types.length === 0 ? 'Enter a URL and choose event types.' : 'Enter a URL.';
-  return types.length === 0 ? 'Choose at least one event type.' : undefined;
+  if (url.trim() === '') return types.length === 0 ? t`Enter a URL and choose event types.` : t`Enter a URL.`;
+  return types.length === 0 ? t`Choose at least one event type.` : undefined;
 }
 
 function Sample({ type }: { type: string }) {
@@ -222,7 +213,7 @@ function Sample({ type }: { type: string }) {
   if (!found) return null;
   const text = JSON.stringify(found.sample);
   return (
-    <CodeBlock title="Sample" aside={<code>{type}</code>} text={text} what="the sample">
+    <CodeBlock title={t`Sample`} aside={<code>{type}</code>} text={text} what={t`the sample`}>
       <JsonText text={text} />
     </CodeBlock>
   );

@@ -5,6 +5,7 @@ import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { Chip } from '../../lists/filters';
 import { ProblemNote, Skeleton } from '../../parts/states';
+import { rich, t } from '../../text/language';
 import { WithCode } from '../../text/type-name';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));
@@ -53,10 +54,7 @@ export function TypePicker({
   return (
     <div className="field">
       <span className="label" id={id}>
-        Event types{' '}
-        <span className="soft small">
-          {isAll ? 'all, including future ones' : chosen.length === 0 ? 'none yet' : ''}
-        </span>
+        {rich`Event types ${<span className="soft small">{isAll ? t`all, including future ones` : chosen.length === 0 ? t`none yet` : ''}</span>}`}
       </span>
       {!isAll && chosen.length > 0 && (
         <div className="chips">
@@ -69,8 +67,8 @@ export function TypePicker({
       <div className="types" role="group" aria-labelledby={id}>
         <input
           type="search"
-          aria-label="Search event types"
-          placeholder="Search by name or description"
+          aria-label={t`Search event types`}
+          placeholder={t`Search by name or description`}
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -88,9 +86,7 @@ export function TypePicker({
                 checked={isAll}
                 onChange={(event) => toggle('*', event.target.checked)}
               />
-              <span>
-                All events <code>*</code>
-              </span>
+              <span>{rich`All events ${<code>*</code>}`}</span>
             </label>
           )}
           {[...domains].map(([domain, ofDomain]) => (
@@ -104,7 +100,7 @@ export function TypePicker({
               {...(onShowSample && { onShowSample })}
             />
           ))}
-          {types && matching.length === 0 && <p className="soft">No matching event types.</p>}
+          {types && matching.length === 0 && <p className="soft">{t`No matching event types.`}</p>}
         </div>
       </div>
       {fault && (

@@ -4,6 +4,7 @@ import { Confirm } from '../../parts/confirm';
 import { forgetInput, keepInput } from '../../session/kept-input';
 import { session, tokenOf } from '../../session/session';
 import { useToken } from '../../session/token';
+import { t } from '../../text/language';
 
 /**
  * Asks before values that were typed into a form are lost: in a dialog before another view or tab of the console opens,
@@ -42,9 +43,9 @@ export function Unsaved({
     <Confirm
       isOpen={blocked.status === 'blocked'}
       onClose={() => blocked.reset?.()}
-      title="Leave without saving?"
-      action="Leave"
-      cancel="Keep editing"
+      title={t`Leave without saving?`}
+      action={t`Leave`}
+      cancel={t`Keep editing`}
       isDanger
       isBusy={false}
       error={undefined}

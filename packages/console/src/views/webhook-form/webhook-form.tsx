@@ -61,13 +61,13 @@ export function WebhookForm({
   }, [problem]);
   return (
     <>
-      <Step isNumbered={isNumbered} title="Where events go">
+      <Step isNumbered={isNumbered} title={t`Where events go`}>
         <Field
-          label="URL"
+          label={t`URL`}
           hint={
             token.portal
-              ? 'An https URL at a public address.'
-              : 'An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.'
+              ? t`An https URL at a public address.`
+              : t`An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.`
           }
           fault={faults.of('url')}
         >
@@ -89,7 +89,7 @@ export function WebhookForm({
             />
           )}
         </Field>
-        <Field label="Name" hint="A name or a note. Optional." fault={faults.of('description')}>
+        <Field label={t`Name`} hint={t`A name or a note. Optional.`} fault={faults.of('description')}>
           {(props) => (
             <input
               {...props}
@@ -102,7 +102,7 @@ export function WebhookForm({
           )}
         </Field>
       </Step>
-      <Step isNumbered={isNumbered} title="Which events">
+      <Step isNumbered={isNumbered} title={t`Which events`}>
         <TypePicker
           chosen={draft.event_types}
           onChange={(event_types) => change({ event_types })}
@@ -127,8 +127,8 @@ export function WebhookForm({
         <div className="stack">
           {canChooseWorkspace && (
             <Field
-              label="Workspace"
-              hint="Send only events of this workspace. Leave empty for the whole organization."
+              label={t`Workspace`}
+              hint={t`Send only events of this workspace. Leave empty for the whole organization.`}
               fault={faults.of('workspace_id')}
             >
               {(props) => (
@@ -148,8 +148,8 @@ export function WebhookForm({
             fault={faults.of('headers')}
           />
           <Field
-            label="Rate limit"
-            hint="Requests per second, 1 to 1,000. Leave empty for no limit."
+            label={t`Rate limit`}
+            hint={t`Requests per second, 1 to 1,000. Leave empty for no limit.`}
             fault={faults.of('rate_limit')}
           >
             {(props) => (
@@ -164,7 +164,10 @@ export function WebhookForm({
                 onChange={(event) => change({ rate_limit: event.target.value })}
                 onInvalid={(event) => {
                   event.preventDefault();
-                  faults.set('rate_limit', 'Enter a whole number from 1 to 1,000, or leave the field empty.');
+                  faults.set(
+                    'rate_limit',
+                    t`Enter a whole number from 1 to 1,000, or leave the field empty.`,
+                  );
                   focusIfFirst(event.currentTarget);
                 }}
               />
@@ -198,10 +201,10 @@ export function Step({
 
 /** Says what is wrong with a URL that the browser does not accept. */
 function urlFaultOf(url: string): string {
-  if (url.trim() === '') return 'Enter a URL.';
+  if (url.trim() === '') return t`Enter a URL.`;
   return url.includes('://')
-    ? 'This is not a URL. Use one such as https://example.com/webhooks.'
-    : 'Start the URL with https://, as in https://example.com/webhooks.';
+    ? t`This is not a URL. Use one such as https://example.com/webhooks.`
+    : t`Start the URL with https://, as in https://example.com/webhooks.`;
 }
 
 /** Focuses a field that the browser does not accept, unless there is such a field above it. */
@@ -229,13 +232,13 @@ function HeaderPairs({
     });
   return (
     <div className="field">
-      <span className="label">Headers</span>
+      <span className="label">{t`Headers`}</span>
       <div className="pairs">
         {draft.headers.map(({ key, name, value, isStored }, index) => (
           <div className="pair" key={key}>
             <input
               className="input mono"
-              aria-label={`Name of header ${index + 1}`}
+              aria-label={t`Name of header ${index + 1}`}
               placeholder="X-Api-Key"
               value={name}
               readOnly={isStored}
@@ -243,8 +246,8 @@ function HeaderPairs({
             />
             <input
               className="input mono"
-              aria-label={`Value of header ${index + 1}`}
-              placeholder={isStored ? 'unchanged' : 'value'}
+              aria-label={t`Value of header ${index + 1}`}
+              placeholder={isStored ? t`unchanged` : t`value`}
               value={value}
               autoComplete="off"
               onChange={(event) => set(key, { value: event.target.value })}
@@ -252,7 +255,7 @@ function HeaderPairs({
             <button
               type="button"
               className="icon-btn"
-              aria-label={`Remove header ${index + 1}`}
+              aria-label={t`Remove header ${index + 1}`}
               onClick={() =>
                 onChange({ ...draft, headers: draft.headers.filter((pair) => pair.key !== key) })
               }
@@ -266,14 +269,12 @@ function HeaderPairs({
             <Button
               kind="slim"
               onClick={() => onChange({ ...draft, headers: [...draft.headers, newPair()] })}
-            >
-              Add a header
-            </Button>
+            >{t`Add a header`}</Button>
           </div>
         )}
       </div>
       <span className={fault ? 'fault' : 'hint'}>
-        {fault ?? 'Sent with every request. Values are encrypted and never shown again.'}
+        {fault ?? t`Sent with every request. Values are encrypted and never shown again.`}
       </span>
     </div>
   );

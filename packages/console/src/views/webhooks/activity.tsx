@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useLive } from '../../address/live';
+import { periodOf } from '../../address/range';
 import { posthorn } from '../../api/client';
 import { rangeStatsQuery } from '../../api/stats';
 import { BandChart } from '../../charts/band-chart';
@@ -13,8 +14,9 @@ import { RangePicker } from '../../lists/range-picker';
 import { Empty, Loaded } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { formatCount, formatMs } from '../../text/format';
+import { rich, t } from '../../text/language';
 import { TimeAgo } from '../../text/time';
-import { activatedBy } from './webhook-tag';
+import { beforeEvents } from './webhook-tag';
 
 /** How the webhook has done over time. */
 export function Activity({ webhook }: { webhook: Webhook }) {
@@ -33,7 +35,7 @@ export function Activity({ webhook }: { webhook: Webhook }) {
             </NoAttempts>
           ) : (
             <>
-              <FigureRow stats={data} />
+              <FigureRow stats={data} period={periodOf(search)} />
               <DeliveryChart stats={data} webhookId={webhook.id} notes={notes}>
                 <RangePicker search={search} fallback="24h" />
               </DeliveryChart>
@@ -42,9 +44,11 @@ export function Activity({ webhook }: { webhook: Webhook }) {
           )}
           {may.readAudit && (
             <p className="small">
-              <Link to="/audit" search={{ target_id: webhook.id }} className="link">
-                Who changed this webhook
-              </Link>
+              <Link
+                to="/audit"
+                search={{ target_id: webhook.id }}
+                className="link"
+              >{t`Who changed this webhook`}</Link>
             </p>
           )}
         </>
@@ -54,10 +58,10 @@ export function Activity({ webhook }: { webhook: Webhook }) {
 }
 
 const changed: Record<string, string> = {
-  'webhook.created': 'created',
-  'webhook.secret_rotated': 'secret rotated',
-  'webhook.verified': 'verified',
-  'webhook.replayed': 'replay',
+  'webhook.created': t`created`,
+  'webhook.secret_rotated': t`secret rotated`,
+  'webhook.verified': t`verified`,
+  'webhook.replayed': t`replay`,
 };
 
 /** What was changed about the webhook while the figures were counted: it may be why they changed. */
@@ -71,7 +75,7 @@ function useChanges(webhookId: string, stats: Stats | undefined) {
     const fields = Object.keys(changes).map((field) =>
       field === 'url' ? 'URL' : field.replaceAll('_', ' '),
     );
-    const text = changed[action] ?? (action === 'webhook.updated' && `${fields.join(', ')} changed`);
+    const text = changed[action] ?? (action === 'webhook.updated' && t`${fields.join(', ')} changed`);
     return text ? { atMs: Date.parse(at), text } : [];
   });
 }
@@ -89,35 +93,34 @@ function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNo
   const { last_delivery_at: last, status } = webhook;
   if (last !== null) {
     return (
-      <Empty title="No attempts in this time range" actions={children}>
-        <p>
-          Deliveries and response times appear here if the range includes attempts. The latest attempt was{' '}
-          <TimeAgo at={last} />.
-        </p>
+      <Empty title={t`No attempts in this time range`} actions={children}>
+        <p>{rich`Deliveries and response times appear here if the range includes attempts. The latest attempt was ${<TimeAgo at={last} />}.`}</p>
       </Empty>
     );
   }
   return (
-    <Empty title="No attempts yet">
+    <Empty title={t`No attempts yet`}>
       <p>
         {status === 'active'
-          ? 'Charts of deliveries and response times appear here after the first event that the webhook subscribes to.'
-          : `This webhook receives no events until it is ${activatedBy[status]}. After that, charts of deliveries and response times appear here.`}{' '}
-        Tests are not counted.
+          ? t`Charts of deliveries and response times appear here after the first event that the webhook subscribes to.`
+          : `${beforeEvents[status]} ${t`After that, charts of deliveries and response times appear here.`}`}{' '}
+        {t`Tests are not counted.`}
       </p>
     </Empty>
   );
 }
 
-function FigureRow({ stats }: { stats: Stats }) {
+function FigureRow({ stats, period }: { stats: Stats; period: string }) {
   const { totals } = stats;
   const attempts = totals.delivered + totals.failed_attempts;
   return (
     <div className="figures">
-      <Figure name={attempts === 0 ? 'no attempts' : 'of attempts succeeded'}>{successRate(stats)}</Figure>
-      <Figure name="delivered">{formatCount(totals.delivered)}</Figure>
-      <Figure name="failed attempts">{formatCount(totals.failed_attempts)}</Figure>
-      <Figure name="given up" isBad={totals.given_up > 0}>
+      <Figure name={attempts === 0 ? t`no attempts ${period}` : t`of attempts succeeded ${period}`}>
+        {successRate(stats)}
+      </Figure>
+      <Figure name={t`delivered ${period}`}>{formatCount(totals.delivered)}</Figure>
+      <Figure name={t`failed attempts ${period}`}>{formatCount(totals.failed_attempts)}</Figure>
+      <Figure name={t`given up ${period}`} isBad={totals.given_up > 0}>
         {formatCount(totals.given_up)}
       </Figure>
     </div>
@@ -130,18 +133,18 @@ function ResponseTimes({ stats }: { stats: Stats }) {
   // Without responses, the axis would have no meaning.
   if (p50 === null || p95 === null) {
     return (
-      <section className="chart" aria-label="Response times">
+      <section className="chart" aria-label={t`Response times`}>
         <div className="chart-head">
-          <h2>Response time</h2>
-          <span className="soft small">no responses in this time range</span>
+          <h2>{t`Response time`}</h2>
+          <span className="soft small">{t`no responses in this time range`}</span>
         </div>
       </section>
     );
   }
   return (
-    <section className="chart" aria-label="Response times">
+    <section className="chart" aria-label={t`Response times`}>
       <div className="chart-head">
-        <h2>Response time</h2>
+        <h2>{t`Response time`}</h2>
         <span className="soft small">
           p50 {formatMs(p50)} · p95 {formatMs(p95)}
         </span>
@@ -151,9 +154,9 @@ function ResponseTimes({ stats }: { stats: Stats }) {
         stepMs={bars.stepMs}
         p50={bars.p50}
         p95={bars.p95}
-        label={`Response times: p50 ${p50} ms, p95 ${p95} ms`}
+        label={t`Response times: p50 ${p50} ms, p95 ${p95} ms`}
       />
-      <p className="soft small">The line is p50, and the band reaches up to p95.</p>
+      <p className="soft small">{t`The line is p50, and the band reaches up to p95.`}</p>
     </section>
   );
 }

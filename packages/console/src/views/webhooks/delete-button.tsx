@@ -7,6 +7,7 @@ import { isOutcomeUnknown, problemIn } from '../../api/problem';
 import { Button } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
+import { rich, t } from '../../text/language';
 import { hostOf, webhookName } from './webhook-tag';
 
 /** Deletes the webhook after the user has typed its name. */
@@ -18,7 +19,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const remove = useAction({
     mutationFn: () => deleteOrFindDeleted(webhook.id),
     onSuccess: async () => {
-      showToast(`Deleted ${name}.`);
+      showToast(t`Deleted ${name}.`);
       // The user may have gone on to another view. The other tabs of the webhook have nothing to show any more.
       if (isShown({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }))
         await navigate({ to: '/webhooks', ignoreBlocker: true });
@@ -29,21 +30,16 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const confirm = useConfirm(remove);
   return (
     <>
-      <Button kind="danger" onClick={confirm.ask}>
-        Delete…
-      </Button>
+      <Button kind="danger" onClick={confirm.ask}>{t`Delete…`}</Button>
       <Confirm
         {...confirm.dialog}
-        title={`Delete ${name}?`}
-        action={remove.isPending ? 'Deleting…' : 'Delete'}
+        title={t`Delete ${name}?`}
+        action={remove.isPending ? t`Deleting…` : t`Delete`}
         isDanger
         name={webhook.description?.trim() || hostOf(webhook.url)}
         onConfirm={() => remove.mutate()}
       >
-        <p>
-          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are canceled, and the
-          webhook&apos;s deliveries are no longer listed. This cannot be undone.
-        </p>
+        <p>{rich`Nothing more is sent to ${<code>{webhook.url}</code>}. Waiting deliveries are canceled, and the webhook's deliveries are no longer listed. This cannot be undone.`}</p>
       </Confirm>
     </>
   );

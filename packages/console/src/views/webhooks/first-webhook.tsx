@@ -7,6 +7,7 @@ import { Empty } from '../../parts/states';
 import { MissingScopes } from '../../session/forbidden';
 import { session } from '../../session/session';
 import { sendScopes, usePermission, useToken } from '../../session/token';
+import { t } from '../../text/language';
 
 /** Explains what a webhook does, and how to create the first one. */
 export function FirstWebhook() {
@@ -18,26 +19,24 @@ export function FirstWebhook() {
     event_types: ['*'],
   };
   return (
-    <Empty title="No webhooks yet">
+    <Empty title={t`No webhooks yet`}>
       <p>
-        A webhook sends each event that it subscribes to as a signed HTTP request to your URL, and retries it
-        for hours if your receiver does not respond with 2xx.
-        {may.send && ' All you need is a URL. The form shows code for a receiver.'}
+        {t`A webhook sends each event that it subscribes to as a signed HTTP request to your URL, and retries it for hours if your receiver does not respond with 2xx.`}{' '}
+        {may.send && t`All you need is a URL. The form shows code for a receiver.`}
       </p>
       {!may.send && (
         <p>
-          This {token.portal ? 'session' : 'token'} cannot create one. <MissingScopes scopes={sendScopes} />
+          {token.portal ? t`This session cannot create one.` : t`This token cannot create one.`}{' '}
+          <MissingScopes scopes={sendScopes} />
         </p>
       )}
       {may.send && (
         <>
           <p>
-            <Link to="/webhooks/new" className="btn primary">
-              New webhook
-            </Link>
+            <Link to="/webhooks/new" className="btn primary">{t`New webhook`}</Link>
           </p>
           <TokenCommand
-            title="Or from a terminal"
+            title={t`Or from a terminal`}
             command={(secret) =>
               jsonCurl(`'${location.origin}/v1/webhooks'`, `'Authorization: Bearer ${secret}'`, body)
             }
@@ -60,10 +59,10 @@ function TokenCommand({ title, command }: { title: string; command: (token: stri
     <CodeBlock
       title={title}
       text={command(token)}
-      what="the command with the token"
+      what={t`the command with the token`}
       aside={
         <button type="button" className="link" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
-          {isShown ? 'Hide the token' : 'Show the token'}
+          {isShown ? t`Hide the token` : t`Show the token`}
         </button>
       }
     >

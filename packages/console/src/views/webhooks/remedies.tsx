@@ -7,6 +7,7 @@ import { deliveryQuery, latestFailureQuery } from '../../api/deliveries';
 import { type JudgedWebhook, showChanged } from '../../api/webhooks';
 import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
+import { rich, t } from '../../text/language';
 import { webhookName } from './webhook-tag';
 
 /** Reads the delivery that shows why the latest attempt of a webhook failed. */
@@ -69,10 +70,10 @@ export function ChangeUrl({
       showChanged(client, changed);
       showToast(
         {
-          active: 'Changed and verified: events go to the new URL.',
-          paused: 'Changed and verified: the new URL gets events when the webhook is resumed.',
-          disabled: 'Changed. The new URL is verified when the webhook is activated.',
-          unverified: 'Changed, but not verified. See the reason on the page of the webhook.',
+          active: t`Changed and verified: events go to the new URL.`,
+          paused: t`Changed and verified: the new URL gets events when the webhook is resumed.`,
+          disabled: t`Changed. The new URL is verified when the webhook is activated.`,
+          unverified: t`Changed, but not verified. See the reason on the page of the webhook.`,
         }[changed.status],
       );
     },
@@ -80,30 +81,30 @@ export function ChangeUrl({
   const confirm = useConfirm(change);
   return (
     <>
-      <button type="button" className={isSlim ? 'btn slim' : 'btn'} onClick={confirm.ask}>
-        Change the URL…
-      </button>
+      <button
+        type="button"
+        className={isSlim ? 'btn slim' : 'btn'}
+        onClick={confirm.ask}
+      >{t`Change the URL…`}</button>
       <Confirm
         {...confirm.dialog}
-        title={`Change the URL of ${webhookName(webhook)}?`}
+        title={t`Change the URL of ${webhookName(webhook)}?`}
         action={
           verifies
             ? change.isPending
-              ? 'Verifying…'
-              : 'Change and verify'
+              ? t`Verifying…`
+              : t`Change and verify`
             : change.isPending
-              ? 'Changing…'
-              : 'Change'
+              ? t`Changing…`
+              : t`Change`
         }
         onConfirm={() => change.mutate()}
       >
-        <p>
-          The receiver redirects to <code>{url}</code>
-        </p>
+        <p>{rich`The receiver redirects to ${<code>{url}</code>}`}</p>
         <p>
           {verifies
-            ? 'The new URL is verified first. Until the result is known, events go to the old one.'
-            : 'The new URL is verified when the webhook is activated.'}
+            ? t`The new URL is verified first. Until the result is known, events go to the old one.`
+            : t`The new URL is verified when the webhook is activated.`}
         </p>
       </Confirm>
     </>
@@ -119,8 +120,8 @@ export function useVerification(webhook: Webhook) {
       showChanged(client, verified);
       showToast(
         verified.status === 'active'
-          ? 'Verified: the webhook is active.'
-          : 'Not verified. See the reason on this page.',
+          ? t`Verified: the webhook is active.`
+          : t`Not verified. See the reason on this page.`,
       );
     },
   });
@@ -141,7 +142,7 @@ export function VerifyButton({
       disabled={verify.isPending}
       onClick={() => verify.mutate()}
     >
-      {verify.isPending ? 'Verifying…' : 'Verify now'}
+      {verify.isPending ? t`Verifying…` : t`Verify now`}
     </button>
   );
 }

@@ -8,6 +8,7 @@ import { showChanged } from '../../api/webhooks';
 import { Button } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
+import { t } from '../../text/language';
 import { webhookName } from './webhook-tag';
 
 /** Pauses, resumes or disables a webhook, or activates a disabled one. */
@@ -23,7 +24,7 @@ export function StatusButtons({
   const { status } = webhook;
   const activate = useStatusChange(webhook);
   if (status === 'disabled' || status === 'paused') {
-    const [label, busy] = status === 'paused' ? ['Resume', 'Resuming…'] : ['Activate', 'Verifying…'];
+    const [label, busy] = status === 'paused' ? [t`Resume`, t`Resuming…`] : [t`Activate`, t`Verifying…`];
     return (
       <>
         {status === 'paused' && <DisableButton webhook={webhook} />}
@@ -43,15 +44,9 @@ export function StatusButtons({
   return (
     <>
       {status === 'active' && (
-        <ConfirmedChange webhook={webhook} to="paused" verb="Pause" busy="Pausing…">
-          <p>
-            Nothing is sent from now on, and nothing fails because of it. Events are still recorded, and their
-            deliveries wait. Retries keep their place.
-          </p>
-          <p>
-            When you resume the webhook, what waits is sent, oldest first. Only deliveries of events older
-            than {days} days are lost.
-          </p>
+        <ConfirmedChange webhook={webhook} to="paused" verb={t`Pause`} busy={t`Pausing…`}>
+          <p>{t`Nothing is sent from now on, and nothing fails because of it. Events are still recorded, and their deliveries wait. Retries keep their place.`}</p>
+          <p>{t`When you resume the webhook, what waits is sent, oldest first. Only deliveries of events older than ${days} days are lost.`}</p>
         </ConfirmedChange>
       )}
       <DisableButton webhook={webhook} />
@@ -61,13 +56,9 @@ export function StatusButtons({
 
 function DisableButton({ webhook }: { webhook: Webhook }) {
   return (
-    <ConfirmedChange webhook={webhook} to="disabled" verb="Disable" busy="Disabling…">
-      <p>
-        Deliveries stop immediately, and those that are waiting fail without any further attempts. No
-        deliveries are created for events that are recorded while the webhook is disabled. You can send all of
-        these events later with a replay.
-      </p>
-      {webhook.status !== 'unverified' && <p>To keep what is waiting, pause the webhook instead.</p>}
+    <ConfirmedChange webhook={webhook} to="disabled" verb={t`Disable`} busy={t`Disabling…`}>
+      <p>{t`Deliveries stop immediately, and those that are waiting fail without any further attempts. No deliveries are created for events that are recorded while the webhook is disabled. You can send all of these events later with a replay.`}</p>
+      {webhook.status !== 'unverified' && <p>{t`To keep what is waiting, pause the webhook instead.`}</p>}
     </ConfirmedChange>
   );
 }
@@ -82,10 +73,10 @@ function useStatusChange(webhook: Webhook, onChanged?: () => void) {
       showChanged(client, changed);
       showToast(
         {
-          active: webhook.status === 'paused' ? 'Resumed: what was waiting is sent now.' : 'Active.',
-          paused: 'Paused.',
-          disabled: 'Disabled.',
-          unverified: 'Not verified. See the reason on this page.',
+          active: webhook.status === 'paused' ? t`Resumed: what was waiting is sent now.` : t`Active.`,
+          paused: t`Paused.`,
+          disabled: t`Disabled.`,
+          unverified: t`Not verified. See the reason on this page.`,
         }[changed.status],
       );
     },

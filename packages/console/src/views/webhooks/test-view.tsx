@@ -14,6 +14,7 @@ import { FilterSelect } from '../../lists/filters';
 import { Button } from '../../parts/button';
 import { ProblemNote } from '../../parts/states';
 import { formatMs } from '../../text/format';
+import { rich, t } from '../../text/language';
 import { ClockTime } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { outcomeOf } from '../deliveries/delivery-tag';
@@ -43,17 +44,15 @@ export function TestView({ webhook }: { webhook: Webhook }) {
         }}
       >
         <FilterSelect
-          label="Event type"
+          label={t`Event type`}
           value={type}
           options={(types ?? []).map((one) => ({ value: one.type }))}
           onChange={(test) => set({ test })}
         />
         <Button type="submit" kind="primary" disabled={test.isPending || !type}>
-          {test.isPending ? 'Sending…' : 'Send a test'}
+          {test.isPending ? t`Sending…` : t`Send a test`}
         </Button>
-        <span className="soft small">
-          One signed request with <code>"test": true</code>. Tests do not appear in lists or statistics.
-        </span>
+        <span className="soft small">{rich`One signed request with ${<code>"test": true</code>}. Tests do not appear in lists or statistics.`}</span>
       </form>
       {!types && problemIn(query.error) && (
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
@@ -62,7 +61,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
       {shown && <TestResult result={shown.result} />}
       {tests.length > 0 && (
         <section className="section">
-          <h2>Latest tests</h2>
+          <h2>{t`Latest tests`}</h2>
           <ul className="way">
             {tests.map((one) => (
               <li key={one.at}>
@@ -119,11 +118,9 @@ export function TestResult({ result }: { result: Result }) {
       <div className={isGood ? 'note ok' : 'note'} role="status">
         <b>
           {isGood ? (
-            `The receiver responded with ${result.http_status} in ${formatMs(result.response_time_ms)}.`
+            t`The receiver responded with ${Number(result.http_status)} in ${formatMs(result.response_time_ms)}.`
           ) : (
-            <WithTimes
-              text={result.error_detail ?? `The test failed: ${result.http_status ?? result.error}.`}
-            />
+            <WithTimes text={result.error_detail ?? t`The test failed: ${outcomeOf(result)}.`} />
           )}
         </b>
         {result.remedy && (
@@ -133,18 +130,18 @@ export function TestResult({ result }: { result: Result }) {
         )}
       </div>
       <div className="section-head">
-        <h2>Request and response</h2>
+        <h2>{t`Request and response`}</h2>
         <span className="grow" />
-        <PrettySwitch label="Body format" isRaw={isRaw} />
+        <PrettySwitch label={t`Body format`} isRaw={isRaw} />
       </div>
       <div className="two">
-        {result.request && <RequestBox title="Request" request={result.request} isRaw={isRaw} />}
+        {result.request && <RequestBox title={t`Request`} request={result.request} isRaw={isRaw} />}
         <ResponseBox
-          title="Response"
+          title={t`Response`}
           aside={`${outcomeOf(result)} · ${formatMs(result.response_time_ms)}`}
           headers={result.response_headers}
           body={result.response}
-          nothing={result.http_status === null ? 'There was no response.' : 'The response had no body.'}
+          nothing={result.http_status === null ? t`There was no response.` : t`The response had no body.`}
           isRaw={isRaw}
         />
       </div>

@@ -12,6 +12,7 @@ import { usePermission } from '../../session/token';
 import { whenIdle } from '../../shell/late-parts';
 import { ViewError } from '../../shell/view-error';
 import { useShownItem } from '../../shell/views';
+import { t } from '../../text/language';
 import { DeliveryTable } from '../deliveries/delivery-list';
 import { rereadAfterMs } from '../deliveries/next-attempt';
 import { isDeletionUnresolved } from './delete-button';
@@ -31,11 +32,11 @@ export function WebhookDetail() {
     refetchInterval: ({ state }) => refetchInterval || rereadAfterMs([state.data?.waitsUntil], Date.now()),
   });
   useShownItem(webhook.data && webhookName(webhook.data));
-  if (!may.readWebhooks) return <Forbidden action="see webhooks" scopes={['webhooks:read']} />;
+  if (!may.readWebhooks) return <Forbidden action={t`see webhooks`} scopes={['webhooks:read']} />;
   return (
     <>
       <Breadcrumb>
-        <Link to="/webhooks">Webhooks</Link>
+        <Link to="/webhooks">{t`Webhooks`}</Link>
       </Breadcrumb>
       {problemIn(webhook.error)?.code === 'not_found' && isDeletionUnresolved(webhookId) ? (
         <Deleted />
@@ -50,11 +51,9 @@ export function WebhookDetail() {
 function Deleted() {
   return (
     <div className="note ok" role="status">
-      <b>The webhook was deleted.</b>
+      <b>{t`The webhook was deleted.`}</b>
       <div className="actions">
-        <Link to="/webhooks" className="btn slim">
-          All webhooks
-        </Link>
+        <Link to="/webhooks" className="btn slim">{t`All webhooks`}</Link>
       </div>
     </div>
   );
@@ -66,13 +65,13 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
   const [activationError, setActivationError] = useState<Error>();
   const { tab = 'deliveries' } = useSearch({ from: '/webhooks/$webhookId' });
   const tabs = [
-    { key: 'deliveries', name: 'Deliveries' },
-    { key: 'activity', name: 'Activity' },
-    { key: 'settings', name: 'Settings' },
+    { key: 'deliveries', name: t`Deliveries` },
+    { key: 'activity', name: t`Activity` },
+    { key: 'settings', name: t`Settings` },
     ...(may.send
       ? [
-          { key: 'test', name: 'Test' },
-          { key: 'receiver', name: 'Receiver' },
+          { key: 'test', name: t`Test` },
+          { key: 'receiver', name: t`Receiver` },
         ]
       : []),
   ];
@@ -89,9 +88,11 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         {/* The button to disable comes first: it must not appear below the pointer after "Verify now" or "Activate". */}
         {may.send && <StatusButtons webhook={webhook} onActivationError={setActivationError} />}
         {may.send && webhook.status === 'active' && (
-          <Link to="/webhooks/$webhookId/replay" params={{ webhookId: webhook.id }} className="btn">
-            Replay…
-          </Link>
+          <Link
+            to="/webhooks/$webhookId/replay"
+            params={{ webhookId: webhook.id }}
+            className="btn"
+          >{t`Replay…`}</Link>
         )}
         {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
         {(webhook.description || !webhook.url.includes(webhookName(webhook))) && (
@@ -102,7 +103,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
       {activationError && webhook.status !== 'active' && <ProblemNote error={activationError} isAction />}
       {!isSlim && <WebhookNote webhook={webhook} isSlim={false} />}
-      <nav className="tabs" aria-label="Sections of the webhook">
+      <nav className="tabs" aria-label={t`Sections of the webhook`}>
         {tabs.map(({ key, name }) => (
           <Link
             key={key}

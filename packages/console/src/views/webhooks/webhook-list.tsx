@@ -13,7 +13,7 @@ import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
-import { plural } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { ClockTime, TimeAgo } from '../../text/time';
 import { outcomeOf } from '../deliveries/delivery-tag';
 import { rereadAfterMs } from '../deliveries/next-attempt';
@@ -34,16 +34,14 @@ export function WebhookList() {
       ),
   });
   const { workspaceId } = useWorkspace();
-  if (!may.readWebhooks) return <Forbidden action="see webhooks" scopes={['webhooks:read']} />;
+  if (!may.readWebhooks) return <Forbidden action={t`see webhooks`} scopes={['webhooks:read']} />;
   return (
     <>
       <div className="head short">
-        <h1>Webhooks</h1>
+        <h1>{t`Webhooks`}</h1>
         <span className="grow" />
         {may.send && (webhooks.data?.length ?? 0) > 0 && (
-          <Link to="/webhooks/new" className="btn primary">
-            New webhook
-          </Link>
+          <Link to="/webhooks/new" className="btn primary">{t`New webhook`}</Link>
         )}
       </div>
       <WorkspaceNote />
@@ -55,13 +53,13 @@ export function WebhookList() {
 }
 
 const columns: Column[] = [
-  { name: 'Webhook' },
-  { name: 'State', width: '140px', onPhone: '104px' },
-  { name: 'Event types', className: 'wide roomy', width: '160px' },
-  { name: 'Failures, 24 h', className: 'wide', width: '118px' },
-  { name: 'Success', className: 'r', width: '86px', onPhone: '72px' },
+  { name: t`Webhook` },
+  { name: t`State`, width: '140px', onPhone: '104px' },
+  { name: t`Event types`, className: 'wide roomy', width: '160px' },
+  { name: t`Failures, 24 h`, className: 'wide', width: '118px' },
+  { name: t`Success`, className: 'r', width: '86px', onPhone: '72px' },
   { name: 'p95', className: 'r wide roomy', width: '86px' },
-  { name: 'Last delivery', className: 'r wide', width: '116px' },
+  { name: t`Last delivery`, className: 'r wide', width: '116px' },
 ];
 
 function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
@@ -78,12 +76,12 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
   return (
     <>
       <div className="filters">
-        <FilterInput label="Filter webhooks" placeholder="Filter by name, URL or type" value={q} />
+        <FilterInput label={t`Filter webhooks`} placeholder={t`Filter by name, URL or type`} value={q} />
         <Segmented
-          label="Which webhooks"
+          label={t`Which webhooks`}
           choices={[
-            { key: 'all', label: `All ${webhooks.length}` },
-            { key: 'attention', label: `Need attention ${attention}` },
+            { key: 'all', label: t`All ${webhooks.length}` },
+            { key: 'attention', label: t`Need attention ${attention}` },
           ]}
           value={show === 'attention' ? 'attention' : 'all'}
           onChange={(key) => set({ show: key === 'all' ? undefined : key })}
@@ -91,7 +89,7 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
       </div>
       {shown.length === 0 ? (
         <p className="soft">
-          {webhooks.length === 0 ? 'No webhook belongs to this workspace.' : 'No matching webhooks.'}
+          {webhooks.length === 0 ? t`No webhook belongs to this workspace.` : t`No matching webhooks.`}
         </p>
       ) : (
         <Table columns={columns}>
@@ -112,7 +110,7 @@ function Row({ webhook }: { webhook: JudgedWebhook }) {
           {webhookName(webhook)}
         </WebhookLink>
         {webhook.description && <span className="second mono">{webhook.url}</span>}
-        {webhook.workspace_id && <span className="second whole">{webhook.workspace_id} only</span>}
+        {webhook.workspace_id && <span className="second whole">{t`${webhook.workspace_id} only`}</span>}
       </td>
       <td>
         <WebhookTag webhook={webhook} isShort />
@@ -123,7 +121,7 @@ function Row({ webhook }: { webhook: JudgedWebhook }) {
       </td>
       <WebhookDay webhookId={webhook.id} withP95 />
       <td className="r wide soft">
-        {webhook.last_delivery_at ? <TimeAgo at={webhook.last_delivery_at} /> : 'never'}
+        {webhook.last_delivery_at ? <TimeAgo at={webhook.last_delivery_at} /> : t`never`}
       </td>
     </tr>
   );
@@ -133,11 +131,7 @@ function Row({ webhook }: { webhook: JudgedWebhook }) {
 function Reason({ webhook }: { webhook: JudgedWebhook }) {
   const text = reasonOf(webhook);
   if (webhook.waitsUntil) {
-    return (
-      <span className="second">
-        Until <ClockTime at={webhook.waitsUntil} />
-      </span>
-    );
+    return <span className="second">{rich`Until ${<ClockTime at={webhook.waitsUntil} />}`}</span>;
   }
   return (
     text !== undefined && (
@@ -148,10 +142,10 @@ function Reason({ webhook }: { webhook: JudgedWebhook }) {
   );
 }
 
-const disabledBecause = { gone: 'Status 410 (Gone)', failing: 'Failed for 5 days', manual: 'On request' };
+const disabledBecause = { gone: t`Status 410 (Gone)`, failing: t`Failed for 5 days`, manual: t`On request` };
 
 const resultOf = (attempt: Pick<Delivery, 'http_status' | 'error'>) =>
-  attempt.http_status === null ? outcomeOf(attempt) : `Status ${attempt.http_status}`;
+  attempt.http_status === null ? outcomeOf(attempt) : t`Status ${attempt.http_status}`;
 
 function reasonOf(webhook: JudgedWebhook): string | undefined {
   switch (shownStatusOf(webhook)) {
@@ -159,7 +153,7 @@ function reasonOf(webhook: JudgedWebhook): string | undefined {
       return webhook.latestFailure && resultOf(webhook.latestFailure);
     case 'unverified': {
       const failure = webhook.verification_failure;
-      return failure ? resultOf({ ...failure, error: failure.reason }) : 'Not tried yet';
+      return failure ? resultOf({ ...failure, error: failure.reason }) : t`Not tried yet`;
     }
     case 'disabled':
     case 'disabled_manually':
@@ -171,6 +165,6 @@ function reasonOf(webhook: JudgedWebhook): string | undefined {
 
 /** `all types`, the only type, or how many there are. */
 function Types({ types }: { types: readonly string[] }) {
-  if (types.includes('*')) return 'all types';
+  if (types.includes('*')) return t`all types`;
   return types.length === 1 ? <code>{types[0]}</code> : plural(types.length, '{0} type', '{0} types');
 }

@@ -6,7 +6,7 @@ import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { usePermission } from '../../session/token';
 import { useNow } from '../../text/clock';
 import { formatMs } from '../../text/format';
-import { plural } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { WithTimes } from '../../text/with-times';
 import { excerptOf } from '../deliveries/excerpt';
@@ -14,9 +14,9 @@ import { ChangeUrl, redirectTarget, useLatestFailure } from './remedies';
 import { type ShownStatus, shownStatusOf } from './webhook-tag';
 
 const disabledBecause = {
-  gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
-  failing: 'This webhook was disabled: every attempt failed for 5 days.',
-  manual: 'This webhook is disabled.',
+  gone: t`This webhook was disabled: its receiver responded with 410 Gone.`,
+  failing: t`This webhook was disabled: every attempt failed for 5 days.`,
+  manual: t`This webhook is disabled.`,
 };
 
 /** If the webhook is not active, is failing or waits, shows why and what to do about it; in a slim note, only why. */
@@ -32,7 +32,7 @@ export function WebhookNote({ webhook, isSlim }: { webhook: JudgedWebhook; isSli
       {webhook.status === 'disabled' && (
         <div className={webhook.disabled_reason === 'manual' ? 'note calm' : 'note'}>
           <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
-          <p>It receives no events. After you activate it, you can replay the events that it missed.</p>
+          <p>{t`It receives no events. After you activate it, you can replay the events that it missed.`}</p>
         </div>
       )}
       {webhook.status === 'paused' && <Paused webhook={webhook} />}
@@ -47,25 +47,22 @@ function Paused({ webhook }: { webhook: Webhook }) {
   const waiting = data?.pending ?? 0;
   return (
     <div className="note calm">
-      <b>This webhook is paused: nothing is sent.</b>
+      <b>{t`This webhook is paused: nothing is sent.`}</b>
       <p>
         {waiting === 0
-          ? 'No deliveries are waiting so far. New events create deliveries that wait until you resume it.'
+          ? t`No deliveries are waiting so far. New events create deliveries that wait until you resume it.`
           : plural(
               waiting,
               '{0} delivery waits, and new events add to it. When you resume the webhook, all are sent, oldest first.',
               '{0} deliveries wait, and new events add to them. When you resume the webhook, all are sent, oldest first.',
             )}
         {data?.oldest_undelivered_at && (
-          <>
-            {' '}
-            The oldest was created <TimeAgo at={data.oldest_undelivered_at} />.
-          </>
+          <> {rich`The oldest was created ${<TimeAgo at={data.oldest_undelivered_at} />}.`}</>
         )}
       </p>
       {webhook.verification_failure && (
         <p>
-          The latest verification failed: <WithTimes text={webhook.verification_failure.error_detail} />
+          {rich`The latest verification failed: ${<WithTimes text={webhook.verification_failure.error_detail} />}`}
         </p>
       )}
     </div>
@@ -76,12 +73,13 @@ function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownSt
   const { delivery } = useLatestFailure(webhook);
   const cause = {
     active: undefined,
-    failing: delivery?.attempt_log.at(-1)?.error_detail ?? 'The receiver did not accept the latest delivery.',
-    waiting: 'The receiver asked the service to wait.',
-    unverified: webhook.verification_failure?.error_detail ?? 'The receiver has not been verified yet.',
+    failing:
+      delivery?.attempt_log.at(-1)?.error_detail ?? t`The receiver did not accept the latest delivery.`,
+    waiting: t`The receiver asked the service to wait.`,
+    unverified: webhook.verification_failure?.error_detail ?? t`The receiver has not been verified yet.`,
     disabled: disabledBecause[webhook.disabled_reason ?? 'manual'],
     disabled_manually: disabledBecause.manual,
-    paused: 'This webhook is paused: nothing is sent.',
+    paused: t`This webhook is paused: nothing is sent.`,
   }[status];
   if (!cause) return webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />;
   return (
@@ -91,9 +89,7 @@ function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownSt
       <b className="cut" title={cause}>
         <WithTimes text={cause} />
       </b>
-      <WebhookLink id={webhook.id} className="link nowrap">
-        What to do
-      </WebhookLink>
+      <WebhookLink id={webhook.id} className="link nowrap">{t`What to do`}</WebhookLink>
     </div>
   );
 }
@@ -105,39 +101,33 @@ function Unverified({ webhook }: { webhook: Webhook }) {
   return (
     <div className="note warn">
       <b>
-        <WithTimes text={failure?.error_detail ?? 'The receiver has not been verified yet.'} />
+        <WithTimes text={failure?.error_detail ?? t`The receiver has not been verified yet.`} />
       </b>
       <p>
         <WithTimes
           text={
             failure?.remedy ??
-            'It must respond to the verification request with exactly 200 within 5 seconds.'
+            t`It must respond to the verification request with exactly 200 within 5 seconds.`
           }
         />
       </p>
-      <p>
-        The webhook receives no events until it is verified. {name} tries again up to five times in the first
-        15 hours. Once the webhook is verified, you can replay the events that it missed.
-      </p>
+      <p>{t`The webhook receives no events until it is verified. ${name} tries again up to five times in the first 15 hours. Once the webhook is verified, you can replay the events that it missed.`}</p>
       {failure && (
         <p className="small">
-          Last tried <TimeAgo at={failure.at} />. The attempt took {formatMs(failure.duration_ms)}.
+          {rich`Last tried ${<TimeAgo at={failure.at} />}. The attempt took ${formatMs(failure.duration_ms)}.`}
           {failure.response && (
-            <>
-              {' '}
-              The response begins <code>{excerptOf(failure.response)}</code>
-            </>
+            <> {rich`The response begins ${<code>{excerptOf(failure.response)}</code>}`}</>
           )}
         </p>
       )}
       {may.send && (
         <div className="actions">
-          <WebhookLink id={webhook.id} tab="receiver" className="btn slim">
-            Code for the receiver
-          </WebhookLink>
-          <WebhookLink id={webhook.id} tab="settings" className="btn slim">
-            Change the URL
-          </WebhookLink>
+          <WebhookLink
+            id={webhook.id}
+            tab="receiver"
+            className="btn slim"
+          >{t`Code for the receiver`}</WebhookLink>
+          <WebhookLink id={webhook.id} tab="settings" className="btn slim">{t`Change the URL`}</WebhookLink>
         </div>
       )}
     </div>
@@ -157,30 +147,23 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
           text={
             attempt?.error_detail ??
             (isProblem
-              ? 'The receiver did not accept the latest delivery.'
-              : 'The receiver asked the service to wait.')
+              ? t`The receiver did not accept the latest delivery.`
+              : t`The receiver asked the service to wait.`)
           }
         />
       </b>
       <p>
         <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
         {delivery?.next_attempt_at && (
-          <>
-            Next attempt <Countdown to={delivery.next_attempt_at} />.{' '}
-          </>
+          <>{rich`Next attempt ${<Countdown to={delivery.next_attempt_at} />}.`} </>
         )}
-        {webhook.failing_since && (
-          <>
-            Every attempt has failed since <ClockTime at={webhook.failing_since} />.
-          </>
-        )}
+        {webhook.failing_since &&
+          rich`Every attempt has failed since ${<ClockTime at={webhook.failing_since} />}.`}
       </p>
       {isPending && <div className="actions pending" />}
       {delivery && (
         <div className="actions">
-          <DeliveryLink of={delivery} className="btn slim">
-            See the failed delivery
-          </DeliveryLink>
+          <DeliveryLink of={delivery} className="btn slim">{t`See the failed delivery`}</DeliveryLink>
           {target && may.send && <ChangeUrl webhook={webhook} url={target} isSlim />}
         </div>
       )}
@@ -194,10 +177,8 @@ function Grace({ until }: { until: string }) {
   if (Date.parse(until) <= now) return null;
   return (
     <div className="note calm">
-      <b>
-        The old secret expires <Countdown to={until} />.
-      </b>
-      <p>Until then, requests are signed with both secrets. Give your receiver the new one before then.</p>
+      <b>{rich`The old secret expires ${<Countdown to={until} />}.`}</b>
+      <p>{t`Until then, requests are signed with both secrets. Give your receiver the new one before then.`}</p>
     </div>
   );
 }

@@ -37,14 +37,14 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
     <>
       {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <Facts webhook={webhook} />}
       {may.write && (
-        <section className="danger-zone" aria-label="Secret and deletion">
+        <section className="danger-zone" aria-label={t`Secret and deletion`}>
           <div>
             <div>
-              <b>Signing secret</b>
+              <b>{t`Signing secret`}</b>
               <p className="soft small">
                 {rotation
-                  ? 'The outcome of the rotation is unknown. The new secret may already be in effect. To be sure, rotate again: the same new secret is used.'
-                  : 'Generate a new one. The old one can stay valid for a while.'}
+                  ? t`The outcome of the rotation is unknown. The new secret may already be in effect. To be sure, rotate again: the same new secret is used.`
+                  : t`Generate a new one. The old one can stay valid for a while.`}
               </p>
             </div>
             <RotateButton webhook={webhook} />
@@ -52,10 +52,8 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           </div>
           <div>
             <div>
-              <b>Delete</b>
-              <p className="soft small">
-                Cancels waiting deliveries and sends nothing more. This cannot be undone.
-              </p>
+              <b>{t`Delete`}</b>
+              <p className="soft small">{t`Cancels waiting deliveries and sends nothing more. This cannot be undone.`}</p>
             </div>
             <DeleteButton webhook={webhook} />
           </div>
@@ -98,9 +96,11 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
     <>
-      <Unsaved form={form} values={{ draft, before: draftOf(webhook) }} isChanged={hasChanges}>
-        Your changes to this webhook have not been saved.
-      </Unsaved>
+      <Unsaved
+        form={form}
+        values={{ draft, before: draftOf(webhook) }}
+        isChanged={hasChanges}
+      >{t`Your changes to this webhook have not been saved.`}</Unsaved>
       <form
         className="form"
         onSubmit={(event) => {
@@ -110,15 +110,10 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       >
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
         {sendsElsewhere && (
-          <p className="soft small">
-            Stored header values are never sent to another host: whoever can change the URL could read them
-            there. Enter the values of all headers again, or remove the headers.
-          </p>
+          <p className="soft small">{t`Stored header values are never sent to another host: whoever can change the URL could read them there. Enter the values of all headers again, or remove the headers.`}</p>
         )}
         {verifies && (
-          <p className="soft small">
-            The new URL is verified first. Until the result is known, events go to the old one.
-          </p>
+          <p className="soft small">{t`The new URL is verified first. Until the result is known, events go to the old one.`}</p>
         )}
         {/* Without changes, there is nothing to save: the service has them, or the user discarded them. */}
         {save.error && hasChanges && !isShownInForm(problem) && <ProblemNote error={save.error} isAction />}
@@ -128,7 +123,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
             kind="primary"
             disabled={save.isPending || !hasChanges || draft.event_types.length === 0}
           >
-            {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
+            {save.isPending ? (verifies ? t`Verifying…` : t`Saving…`) : t`Save`}
           </Button>
           {hasChanges && (
             <Button
@@ -136,9 +131,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
                 save.reset();
                 setDraft(draftOf(webhook));
               }}
-            >
-              Discard
-            </Button>
+            >{t`Discard`}</Button>
           )}
         </div>
       </form>
@@ -156,29 +149,29 @@ function Facts({ webhook }: { webhook: Webhook }) {
   const waitsMs = useWaitsMs(webhook.retry_schedule);
   return (
     <dl className="facts">
-      <dt>URL</dt>
+      <dt>{t`URL`}</dt>
       <dd className="mono">{webhook.url}</dd>
-      <dt>Name</dt>
-      <dd>{webhook.description ?? 'none'}</dd>
-      <dt>Event types</dt>
+      <dt>{t`Name`}</dt>
+      <dd>{webhook.description ?? t`none`}</dd>
+      <dt>{t`Event types`}</dt>
       <dd className="mono">{webhook.event_types.join(', ')}</dd>
-      <dt>Filter</dt>
-      <dd>{webhook.filter ? <FilterWords text={JSON.stringify(webhook.filter)} /> : 'none'}</dd>
+      <dt>{t`Filter`}</dt>
+      <dd>{webhook.filter ? <FilterWords text={JSON.stringify(webhook.filter)} /> : t`none`}</dd>
       <dt>{t`Body`}</dt>
       <dd>
         <BodyWords format={webhook.format} template={JSON.stringify(webhook.template)} />
       </dd>
-      <dt>Workspace</dt>
-      <dd>{webhook.workspace_id ?? 'whole organization'}</dd>
-      <dt>Headers</dt>
-      <dd>{headers.length > 0 ? <code>{headers.join(', ')}</code> : 'none'}</dd>
-      <dt>Rate limit</dt>
-      <dd>{webhook.rate_limit ? `${webhook.rate_limit} per second` : 'none'}</dd>
+      <dt>{t`Workspace`}</dt>
+      <dd>{webhook.workspace_id ?? t`whole organization`}</dd>
+      <dt>{t`Headers`}</dt>
+      <dd>{headers.length > 0 ? <code>{headers.join(', ')}</code> : t`none`}</dd>
+      <dt>{t`Rate limit`}</dt>
+      <dd>{webhook.rate_limit ? t`${webhook.rate_limit} per second` : t`none`}</dd>
       <dt>{t`Attempts`}</dt>
       <dd>{scheduleText(waitsMs)}</dd>
       <dt>{t`Deleted`}</dt>
       <dd>{webhook.expires_at ? <ExactTime at={webhook.expires_at} /> : t`never`}</dd>
-      <dt>Created</dt>
+      <dt>{t`Created`}</dt>
       <dd>
         <ExactTime at={webhook.created_at} />
       </dd>

@@ -2,6 +2,7 @@ import type { Webhook } from '@posthorn/client';
 import type { JudgedWebhook } from '../../api/webhooks';
 import { useZone } from '../../browser/preferences';
 import { formatMinute } from '../../text/format';
+import { t } from '../../text/language';
 
 /** What people see first is first. */
 const statuses = [
@@ -37,17 +38,22 @@ export function needsAttention(webhook: Webhook): boolean {
   return ['failing', 'unverified', 'disabled'].includes(shownStatusOf(webhook));
 }
 
-/** What must happen to a webhook before it is sent events. */
-export const activatedBy = { active: '', paused: 'resumed', unverified: 'verified', disabled: 'activated' };
+/** Says what must happen to a webhook before it is sent events. */
+export const beforeEvents = {
+  active: '',
+  paused: t`This webhook receives no events until it is resumed.`,
+  unverified: t`This webhook receives no events until it is verified.`,
+  disabled: t`This webhook receives no events until it is activated.`,
+};
 
 const tags: Record<ShownStatus, [className: string, text: string]> = {
-  active: ['ok', 'Active'],
-  waiting: ['mute', 'Waiting'],
-  failing: ['bad', 'Failing'],
-  unverified: ['warn', 'Unverified'],
-  paused: ['mute', 'Paused'],
-  disabled: ['bad', 'Disabled'],
-  disabled_manually: ['mute', 'Disabled'],
+  active: ['ok', t`Active`],
+  waiting: ['mute', t`Waiting`],
+  failing: ['bad', t`Failing`],
+  unverified: ['warn', t`Unverified`],
+  paused: ['mute', t`Paused`],
+  disabled: ['bad', t`Disabled`],
+  disabled_manually: ['mute', t`Disabled`],
 };
 
 export function WebhookTag({
@@ -69,7 +75,7 @@ export function WebhookTag({
 
 /** ` until 21:54` */
 function Until({ at }: { at: string }) {
-  return <time dateTime={at}>&nbsp;until {formatMinute(Date.parse(at), useZone())}</time>;
+  return <time dateTime={at}>&nbsp;{t`until ${formatMinute(Date.parse(at), useZone())}`}</time>;
 }
 
 const nameMax = 44;
