@@ -629,7 +629,8 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(looks).toMatchObject({ lang: 'de', theme: 'dark', isWhole: true, hash: '' });
     expect(looks.font).toMatch(/^Georgia,/);
     expect(looks.accent).toBe(accentFor('#c026d3', 'dark'));
-    for (const [path, heading] of views(webhook.id, delivery.id, event.id)) {
+    for (const [path, title] of views(webhook.id, delivery.id, event.id)) {
+      const heading = title.replace('This token', 'This session');
       await frame.evaluate((to) => history.pushState({}, '', `/console${to}`), path);
       const name = german[heading] ?? german[heading.replace('1', '{0}')]?.replace('{0}', '1') ?? heading;
       await portal.locator('main').getByRole('heading', { name, exact: true }).first().waitFor();

@@ -155,7 +155,7 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
       <div className="change small">
         {changes.map(([field, { from, to }]) => (
           <div key={field}>
-            <span className="soft">{field}</span> <Change from={from} to={to} target={target} />
+            <code className="soft">{field}</code> <Change from={from} to={to} target={target} />
           </div>
         ))}
         <div>
