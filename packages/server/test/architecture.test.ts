@@ -165,9 +165,14 @@ describe('the packages', () => {
     receiver: [],
     client: [],
     // It loads @posthorn/server only at run time, and only if that is installed.
-    cli: ['@posthorn/receiver', '@posthorn/receiver/testing', '@posthorn/client'],
+    cli: [
+      '@posthorn/receiver',
+      '@posthorn/receiver/testing',
+      '@posthorn/receiver/verdict',
+      '@posthorn/client',
+    ],
     demo: ['@posthorn/client', '@posthorn/receiver'],
-    console: ['@posthorn/client', '@posthorn/receiver'],
+    console: ['@posthorn/client', '@posthorn/receiver/verdict'],
     embedded: [],
     server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/embedded', '@posthorn/console', 'posthorn'],
   };
