@@ -168,7 +168,11 @@ export function serveEventsDocument(app: FastifyInstance, catalogue: Catalogue, 
 
 /** Returns the AsyncAPI 3.0 document: one channel, with a message for each event type. */
 function eventsDocument(catalogue: Catalogue, version: string): object {
-  const { requests, schemas } = webhooksSection(catalogue);
+  // A discriminator is a string in AsyncAPI, so the union of all envelopes is left out.
+  const {
+    requests,
+    schemas: { Envelope: _, ...schemas },
+  } = webhooksSection(catalogue);
   const nameOf = (type: string) => type.replaceAll('.', '_');
   const messages = catalogue.list().map((one) => {
     const { schema: payload, example } = requests[one.type]!.post.requestBody.content['application/json'];

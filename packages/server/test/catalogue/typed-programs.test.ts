@@ -196,4 +196,6 @@ test('GET /asyncapi.json describes every type with its version, without a token'
   const names = Object.values<{ name: string; 'x-schema-version': number }>(document.components.messages);
   expect(names.map(({ name }) => name)).toContain('shipment.booked');
   for (const message of names) expect(message['x-schema-version']).toBeGreaterThan(0);
+  // The official parser, which runs with the generators, refuses the discriminators of OpenAPI.
+  expect(JSON.stringify(document)).not.toContain('"discriminator"');
 });
