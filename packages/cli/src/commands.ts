@@ -10,22 +10,9 @@ import { stats } from './commands/stats.js';
 import { trigger } from './commands/trigger.js';
 import { types, typesGenerate } from './commands/types.js';
 import { verifyCommand } from './commands/verify.js';
-import {
-  webhooksCreate,
-  webhooksDelete,
-  webhooksPreview,
-  webhooksRotate,
-  webhooksUpdate,
-} from './commands/webhook-changes.js';
-import {
-  webhooksActivate,
-  webhooksDisable,
-  webhooksPause,
-  webhooksResume,
-  webhooksTest,
-  webhooksVerify,
-} from './commands/webhook-status.js';
-import { webhooksGet, webhooksList } from './commands/webhooks.js';
+import { webhookChanges } from './commands/webhook-changes.js';
+import { webhookStatus } from './commands/webhook-status.js';
+import { webhookReads } from './commands/webhooks.js';
 import { completion } from './completion.js';
 
 /** The commands that need only the API, in the order of the help. */
@@ -36,19 +23,9 @@ export const integratorCommands: readonly Command[] = [
   listen,
   trigger,
   verifyCommand,
-  webhooksList,
-  webhooksGet,
-  webhooksCreate,
-  webhooksUpdate,
-  webhooksPreview,
-  webhooksVerify,
-  webhooksTest,
-  webhooksRotate,
-  webhooksPause,
-  webhooksResume,
-  webhooksDisable,
-  webhooksActivate,
-  webhooksDelete,
+  ...webhookReads,
+  ...webhookChanges,
+  ...webhookStatus,
   deliveriesList,
   deliveriesGet,
   deliveriesRedeliver,

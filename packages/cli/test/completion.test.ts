@@ -24,7 +24,7 @@ describe('completion', () => {
       ['token', ''],
       ['create', 'list', 'revoke'],
     ],
-    [['listen', '--fo'], ['--forward-to']],
+    [['listen', '--forw'], ['--forward-to']],
     [
       ['events', 'list', '--order', ''],
       ['asc', 'desc'],

@@ -59,7 +59,7 @@ const secret = {
     'Secret that signs the requests, 16 to 256 characters. If omitted, one is generated and printed once.',
 } as const;
 
-export const webhooksCreate: Command = {
+const webhooksCreate: Command = {
   name: 'webhooks create',
   summary: 'Create a webhook and verify its URL.',
   argument: { name: 'receiver-url', description: 'The URL that events are sent to.' },
@@ -100,7 +100,7 @@ export const webhooksCreate: Command = {
   },
 };
 
-export const webhooksUpdate: Command = {
+const webhooksUpdate: Command = {
   name: 'webhooks update',
   summary: 'Change a webhook. A new URL is verified.',
   argument: webhookArgument,
@@ -136,7 +136,7 @@ export const webhooksUpdate: Command = {
   }),
 };
 
-export const webhooksPreview: Command = {
+const webhooksPreview: Command = {
   name: 'webhooks preview',
   summary: 'Show which past events a webhook would have got. Changes nothing.',
   options: {
@@ -173,7 +173,7 @@ export const webhooksPreview: Command = {
   },
 };
 
-export const webhooksRotate: Command = {
+const webhooksRotate: Command = {
   name: 'webhooks rotate',
   summary:
     'Replace the secret of a webhook. During the grace period, requests are signed with both secrets. If a secret from an earlier rotation is still in its grace period, it becomes invalid immediately.',
@@ -219,7 +219,7 @@ export const webhooksRotate: Command = {
   },
 };
 
-export const webhooksDelete: Command = {
+const webhooksDelete: Command = {
   name: 'webhooks delete',
   summary: 'Delete a webhook. Nothing more is sent to it.',
   argument: webhookArgument,
@@ -326,3 +326,12 @@ function headerOf(text: string): [string, string] {
     `--header: '${text}' is not valid. Expected a name and a value, such as 'X-Team: billing'.`,
   );
 }
+
+/** In the order of the help. */
+export const webhookChanges: readonly Command[] = [
+  webhooksCreate,
+  webhooksUpdate,
+  webhooksPreview,
+  webhooksRotate,
+  webhooksDelete,
+];

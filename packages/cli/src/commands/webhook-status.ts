@@ -13,13 +13,13 @@ const command = (name: string, summary: string, run: Command['run']): Command =>
   run,
 });
 
-export const webhooksPause = command(
+const webhooksPause = command(
   'pause',
   'Pause a webhook. Nothing is sent to it, and its deliveries wait until it is resumed.',
   onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'paused' })),
 );
 
-export const webhooksResume = command(
+const webhooksResume = command(
   'resume',
   'Resume a paused webhook. What waits is sent, oldest first.',
   onWebhook(async ({ posthorn }, id) => {
@@ -29,19 +29,19 @@ export const webhooksResume = command(
   }),
 );
 
-export const webhooksDisable = command(
+const webhooksDisable = command(
   'disable',
   'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
   onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
 );
 
-export const webhooksActivate = command(
+const webhooksActivate = command(
   'activate',
   'Activate a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
   onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' }), 'must be active'),
 );
 
-export const webhooksVerify = command(
+const webhooksVerify = command(
   'verify',
   'Verify the URL of a webhook again: the receiver must respond with 200 within 5 seconds. Fails if it does not.',
   onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id), 'must be active'),
@@ -95,3 +95,13 @@ async function typeFor(posthorn: Client, id: string): Promise<string> {
   const prefix = first.endsWith('*') ? first.slice(0, -1) : first;
   return types.find(({ type }) => type.startsWith(prefix))?.type ?? first;
 }
+
+/** In the order of the help. */
+export const webhookStatus: readonly Command[] = [
+  webhooksVerify,
+  webhooksTest,
+  webhooksPause,
+  webhooksResume,
+  webhooksDisable,
+  webhooksActivate,
+];

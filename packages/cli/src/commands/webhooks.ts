@@ -14,7 +14,7 @@ export const webhookArgument = {
   description: 'Webhook ID, WHK-…, or enough of its ending to be unique, or its description.',
 } as const;
 
-export const webhooksList: Command = {
+const webhooksList: Command = {
   name: 'webhooks list',
   summary: 'List webhooks, newest first.',
   options: { json: jsonLines, ...connectionOptions },
@@ -64,7 +64,7 @@ function isLastFailed({ status, last_delivery_status }: Webhook): boolean {
   return status === 'active' && last_delivery_status === 'failed';
 }
 
-export const webhooksGet: Command = {
+const webhooksGet: Command = {
   name: 'webhooks get',
   summary: 'Show one webhook: its settings, its status and its statistics for the last 48 hours.',
   argument: webhookArgument,
@@ -212,3 +212,6 @@ export function reverificationText(id: string): string {
 export function isInFuture(iso: string | null | undefined): iso is string {
   return typeof iso === 'string' && Date.parse(iso) > Date.now();
 }
+
+/** In the order of the help. */
+export const webhookReads: readonly Command[] = [webhooksList, webhooksGet];

@@ -13,14 +13,7 @@ import type { Webhook } from '../webhooks/webhook.js';
 import { NoBody, webhookParams } from '../webhooks/webhook-schemas.js';
 import { findWebhook, writeWebhook } from '../webhooks/webhook-writes.js';
 import { attemptLog, deliveryBody, sentRequest } from './delivery-body.js';
-import {
-  DeliveryDetail,
-  DeliveryList,
-  deliveryFilters,
-  deliveryParams,
-  EventDeliveryList,
-  WaitingDelivery,
-} from './delivery-schemas.js';
+import * as schemas from './delivery-schemas.js';
 import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from './history-store.js';
 import {
   type DeliveryFilter,
@@ -67,12 +60,12 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
           organization_id: ownOrganization,
           workspace_id: filter('Return only deliveries to webhooks in this workspace.', 'WS-berlin'),
           webhook_id: filter('Return only deliveries to this webhook.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
-          ...deliveryFilters,
+          ...schemas.deliveryFilters,
         },
         earliestMs,
         limit,
       }),
-      returns: { 200: DeliveryList },
+      returns: { 200: schemas.DeliveryList },
       handler: ({ query, tenancy, input }) =>
         listed({ ...tenancy, webhook_id: query.webhook_id }, query, input),
     }),
@@ -85,8 +78,8 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
       scopes: ['webhooks:read'],
       params: webhookParams,
-      ...list({ name, of: 'webhook', filters: deliveryFilters, earliestMs, limit }),
-      returns: { 200: DeliveryList },
+      ...list({ name, of: 'webhook', filters: schemas.deliveryFilters, earliestMs, limit }),
+      returns: { 200: schemas.DeliveryList },
       handler: async (request) => {
         const { organization_id, id } = await findWebhook(database, request);
         return listed({ organization_id, webhook_id: id }, request.query, request.input);
@@ -106,7 +99,7 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       scopes: ['events:read', 'webhooks:read'],
       params: eventParams,
       ...list({ name, of: 'event', filters: {}, limit }),
-      returns: { 200: EventDeliveryList },
+      returns: { 200: schemas.EventDeliveryList },
       handler: async ({ params: { event_id: id }, tenancy, input }) => {
         const event = await findEvent((read) => read(database), tenancy, id, earliestMs());
         const filter = { ...tenancy, event };
@@ -126,8 +119,8 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         'Returns one delivery with all its attempts and its request. A failed attempt shows what happened ' +
         '(`error_detail`) and what to do about it (`remedy`).',
       scopes: ['webhooks:read'],
-      params: deliveryParams,
-      returns: { 200: DeliveryDetail },
+      params: schemas.deliveryParams,
+      returns: { 200: schemas.DeliveryDetail },
       handler: async (request) => {
         const { webhook, delivery } = await findDelivery(request);
         const context = { webhook, delivery, userAgent, earliestMs: earliestMs() };
@@ -151,10 +144,10 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         'waiting for its first attempt or is being attempted, returns it unchanged.',
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
-      params: deliveryParams,
+      params: schemas.deliveryParams,
       body: NoBody,
       bodyIsOptional: true,
-      returns: { 202: WaitingDelivery },
+      returns: { 202: schemas.WaitingDelivery },
       sends: ['Location'],
       refusals: ['webhook_not_active'],
       handler: async (request, reply) => {
@@ -182,7 +175,7 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
 
   async function listed(
     of: Pick<DeliveryFilter, 'organization_id' | 'workspace_id' | 'webhook_id'>,
-    { status, final, event_type, event_id }: Static<TObject<typeof deliveryFilters>>,
+    { status, final, event_type, event_id }: Static<TObject<typeof schemas.deliveryFilters>>,
     input: ListRequest,
   ) {
     const { fromMs, toMs, after, limit } = input;

@@ -39,14 +39,14 @@ export interface FailureDetail {
    * `plain_http` if the URL uses http and the operator does not allow that for the address, `blocked_address` if the
    * guard refused the address, and `dns` if the name did not resolve.
    */
-  code: string | undefined;
+  code?: string | undefined;
   message: string;
   /** The names in a certificate that was issued for another host. */
-  altNames: string | undefined;
+  altNames?: string | undefined;
   /** When a rejected certificate expires. */
-  validTo: string | undefined;
+  validTo?: string | undefined;
   /** The address that the guard refused, or to which the connection failed. */
-  address: string | undefined;
+  address?: string | undefined;
 }
 
 /**

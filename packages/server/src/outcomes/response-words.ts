@@ -1,25 +1,16 @@
 import type { Refusal } from '@posthorn/receiver';
 import { printable } from './outcome.js';
 
-/** The human-readable text in a response. */
-export interface ResponseWords {
-  /** Empty if there is none. */
-  text: string;
-  /** Whether the response is not text at all, such as an image or a compressed body. */
-  isBinary: boolean;
-  /** Whether the text is only a part of the response, such as the title of a page. */
-  isPart: boolean;
-}
-
 /** The fields in which APIs return messages, most specific first. */
 const messageFields = ['detail', 'message', 'error_description', 'error', 'errors', 'title', 'reason', 'msg'];
 const depthMax = 4;
 
 /**
  * Returns the text of a response: the message in a JSON body; the title, the first heading or all text of an HTML page;
- * or otherwise the body itself. The body may be cut off anywhere.
+ * or otherwise the body itself. The body may be cut off anywhere. `isBinary`: it is not text at all, such as an image or a
+ * compressed body. `isPart`: the text is only a part of it, such as the title of a page.
  */
-export function wordsOf(response: string | null): ResponseWords {
+export function wordsOf(response: string | null) {
   const body = (response ?? '').trim();
   if (isBinary(body)) return { text: '', isBinary: true, isPart: false };
   const part = body.startsWith('<') ? textOfPage(body) : /^[{[]/.test(body) ? messageOf(body) : undefined;

@@ -204,20 +204,10 @@ function failureDetail(error: Error): outcomes.FailureDetail {
 }
 
 /** Time ran out before a TCP connection was open, so the receiver never saw the request. */
-const connectTimeout: outcomes.FailureDetail = {
-  code: 'connect_timeout',
-  message: 'no connection in time',
-  altNames: undefined,
-  validTo: undefined,
-  address: undefined,
-};
+const connectTimeout = { code: 'connect_timeout', message: 'no connection in time' };
 
 /** Time ran out during the TLS handshake: there was a TCP connection, but the receiver never saw the request. */
-const tlsTimeout: outcomes.FailureDetail = {
-  ...connectTimeout,
-  code: 'tls_timeout',
-  message: 'no TLS handshake in time',
-};
+const tlsTimeout = { code: 'tls_timeout', message: 'no TLS handshake in time' };
 
 function codeOf(error: Error): string {
   return (error as NodeJS.ErrnoException).code ?? '';

@@ -1,6 +1,5 @@
 import { Pool } from 'undici';
 import type { Outcome, Withheld } from '../outcomes/outcome.js';
-import type { AddressPolicy } from '../values/address.js';
 import { Connection } from './connection.js';
 import { Exchange } from './exchange.js';
 import { createGuardedConnector, type GuardOptions } from './guard.js';
@@ -17,13 +16,7 @@ const idleMsUnannounced = 1_000;
 /** How long before the announced limit we stop reusing a connection, so that a request still arrives in time. */
 const idleMsMargin = 500;
 
-export interface TransportOptions {
-  policy: AddressPolicy;
-  timeoutMs: number;
-  /** Replaced in tests of the guard, so that no packet leaves the machine. */
-  resolve?: GuardOptions['resolve'];
-  connect?: GuardOptions['connect'];
-}
+export type TransportOptions = Omit<GuardOptions, 'openFile'>;
 
 export interface PostOptions {
   origin: string;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Problem, unavailable } from '../values/problem.js';
+import type { FastifyInstance } from 'fastify';
+import { unavailable } from '../values/problem.js';
 
 /** An open connection occupies more memory than a smaller response. */
 const countedBytesMin = 4 * 1024;
@@ -108,20 +108,15 @@ export class UnsentBytes {
  */
 export function limitUnsentBytes(app: FastifyInstance, unsent: UnsentBytes): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    const bytes = sizeOf(request, payload);
+    const isCounted = request.token !== null && (typeof payload === 'string' || Buffer.isBuffer(payload));
+    const bytes = isCounted ? payload.length : 0;
     // A client that is gone reads nothing, and its response does not emit `close` again.
     const isGone = reply.raw.destroyed || reply.raw.socket === null || !reply.raw.socket.writable;
     if (bytes < countedBytesMin || isGone) return done(null, payload);
     if (unsent.hold(request.token.organization_id, reply.raw, bytes)) done(null, payload);
-    else done(tooMuch());
+    else
+      done(
+        unavailable('Too many large responses have not been read yet. Read them, or request smaller pages.'),
+      );
   });
-}
-
-function sizeOf(request: FastifyRequest, payload: unknown): number {
-  const isCounted = request.token !== null && (typeof payload === 'string' || Buffer.isBuffer(payload));
-  return isCounted ? payload.length : 0;
-}
-
-function tooMuch(): Problem {
-  return unavailable('Too many large responses have not been read yet. Read them, or request smaller pages.');
 }

@@ -7,7 +7,6 @@ import {
   verificationFailed,
   verificationFailedType,
   type Webhook,
-  type WebhookStatus,
 } from './webhook.js';
 import {
   changeWebhook,
@@ -42,10 +41,11 @@ export async function settleVerification(
   if (!current || current.revision !== webhook.revision) return undefined;
   const verified = options.change?.status ?? (current.status === 'paused' ? 'paused' : 'active');
   const stays = current.status === 'paused' && options.change?.url === undefined;
+  const retryAt = verified === 'paused' ? null : new Date(now.getTime() + reverifyAfterMs[0]);
   const change: WebhookChange = {
     ...options.change,
     ...(failure && !stays
-      ? { status: 'unverified' as const, ...(!options.automatic && firstRetry(now, verified)) }
+      ? { status: 'unverified', ...(!options.automatic && { verifications: 0, verify_at: retryAt }) }
       : { status: verified, verifications: 0, verify_at: null }),
     disabled_reason: null,
     verification_failure: failure ? { at: now.toISOString(), ...failure } : null,
@@ -58,13 +58,6 @@ export async function settleVerification(
   }
   const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), room);
   return { webhook: changed, batch };
-}
-
-function firstRetry(now: Date, verified: WebhookStatus): WebhookChange {
-  return {
-    verifications: 0,
-    verify_at: verified === 'paused' ? null : new Date(now.getTime() + reverifyAfterMs[0]),
-  };
 }
 
 /**

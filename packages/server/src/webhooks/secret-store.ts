@@ -88,22 +88,18 @@ const names = ['secret', 'previous_secret', 'headers'] as const;
  */
 export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
   try {
-    await reencryptAll(database, secrets, logger);
+    const { rotated, unreadable } = await reencryptSecrets(database, secrets);
+    // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
+    if (secrets.prefixes.length > 1 && unreadable === 0)
+      logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
+    if (unreadable > 0)
+      logger.error(
+        { webhooks: unreadable },
+        'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add the key, or rotate the secrets',
+      );
   } catch (error) {
     logger.warn({ reason: (error as Error).message }, 'secrets could not be re-encrypted yet');
   }
-}
-
-async function reencryptAll(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
-  const { rotated, unreadable } = await reencryptSecrets(database, secrets);
-  // Operators wait for this line before they remove the old key, so it is logged even if there was nothing to do.
-  if (secrets.prefixes.length > 1 && unreadable === 0)
-    logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
-  if (unreadable > 0)
-    logger.error(
-      { webhooks: unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add the key, or rotate the secrets',
-    );
 }
 
 /** Encrypts what the keys can decrypt with the first one. Returns how many webhooks it changed, and how many it cannot. */

@@ -8,7 +8,7 @@ import { batchOf, recordBatch } from '../events/recording-store.js';
 import { levelFor } from '../signals/reported.js';
 import { newId } from '../values/identifier.js';
 import { parseInstantMs } from '../values/instant.js';
-import { inputProblem, Problem } from '../values/problem.js';
+import { Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { storedFilter } from './filter.js';
 import { storedFormat } from './format.js';
@@ -22,29 +22,11 @@ import {
   type WebhookStatus,
   webhookDisabled,
 } from './webhook.js';
-import {
-  type GivenHeaders,
-  keptHeaderFaults,
-  movedHeaders,
-  openHeaders,
-  replacedHeaders,
-  type SealedHeaders,
-  sealHeaders,
-} from './webhook-headers.js';
+import { changedHeaders, movedHeaders, replacedHeaders, sealHeaders } from './webhook-headers.js';
 import type { InputContext } from './webhook-input.js';
 import type { CreateBody, PatchBody } from './webhook-schemas.js';
 import { changeWebhook, createWebhook, disableWebhook, type WebhookChange } from './webhook-store.js';
-import {
-  changeAction,
-  createdBody,
-  findWebhook,
-  noWebhook,
-  ownFields,
-  type WebhookWrite,
-  webhookBody,
-  webhookChanges,
-  writeWebhook,
-} from './webhook-writes.js';
+import * as writes from './webhook-writes.js';
 
 export interface WebhookContext extends InputContext {
   secrets: SecretBox;
@@ -80,18 +62,22 @@ export async function create(
     ...storedFilter(filter),
     ...storedFormat(body, { format: 'envelope', template: null }),
   };
-  const webhook = await writeWebhook(database, request, async (client) => {
+  const webhook = await writes.writeWebhook(database, request, async (client) => {
     const created = await createWebhook(client, asked, webhooksMax);
     if (!created)
       throw new Problem('too_many_webhooks', `An organization can have at most ${webhooksMax} webhooks.`);
     // Without the status of a webhook that is yet to be verified: it is known only after the verification.
-    const { status, ...others } = ownFields(created);
+    const { status, ...others } = writes.ownFields(created);
     const changes = changesBetween(undefined, body.status ? { status, ...others } : others);
-    const response = { status: 201, location: `/v1/webhooks/${id}`, body: { data: createdBody(created) } };
+    const response = {
+      status: 201,
+      location: `/v1/webhooks/${id}`,
+      body: { data: writes.createdBody(created) },
+    };
     return { webhook: created, action: 'webhook.created', changes, response, result: created };
   });
   const shownSecret = body.secret === undefined && { secret };
-  if (webhook.status === 'disabled') return { ...createdBody(webhook), ...shownSecret };
+  if (webhook.status === 'disabled') return { ...writes.createdBody(webhook), ...shownSecret };
   // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies the webhook
   // again later.
   const verified = await settle(context, request, webhook, {}).catch((error) => {
@@ -100,7 +86,7 @@ export async function create(
       'the result of a verification could not be stored; the webhook will be verified again',
     );
   });
-  return { ...createdBody(verified ?? webhook), ...shownSecret };
+  return { ...writes.createdBody(verified ?? webhook), ...shownSecret };
 }
 
 /** Changes a webhook. Verifies it if it has a new URL or is activated, but not if it is only resumed. */
@@ -112,12 +98,12 @@ export async function change(
   const { database, control, secrets } = context;
   const { event_types, expires_at, headers, filter, format, template, status, ...others } = body;
   const { url } = others;
-  const webhook = await findWebhook(database, request);
+  const webhook = await writes.findWebhook(database, request);
   const changes: WebhookChange = {
     ...others,
     ...(event_types !== undefined && { event_types: distinctTypes(event_types) }),
     ...(expires_at !== undefined && { expires_at: timeOf(expires_at) }),
-    ...(headers !== undefined && headersOf(webhook, headers, secrets)),
+    ...(headers !== undefined && changedHeaders(webhook, headers, secrets)),
     ...(filter !== undefined && storedFilter(filter)),
     ...((format !== undefined || template !== undefined) && storedFormat(body, webhook)),
   };
@@ -125,7 +111,11 @@ export async function change(
   if (refusal) throw refusal;
   // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
   if (webhook.status === 'disabled' && status === 'active') await control.endWaiting(webhook);
-  if (status === 'paused') refusePause(webhook);
+  if (status === 'paused' && !isReady(webhook))
+    throw new Problem(
+      'webhook_not_active',
+      `The webhook is ${webhook.status}. Only an active webhook can be paused.`,
+    );
   const verifies =
     (status === 'active' && webhook.status !== 'paused') ||
     (url !== undefined && webhook.status !== 'disabled');
@@ -137,7 +127,7 @@ export async function change(
           request,
           webhook,
           { ...changes, ...(verified && { status: verified }) },
-          changeAction,
+          writes.changeAction,
         )
       : await changeUnverified(context, request, webhook, changes, status);
   if (!changed) {
@@ -159,16 +149,15 @@ async function changeUnverified(
   change: WebhookChange,
   status: WebhookStatus | undefined,
 ): Promise<Webhook | undefined> {
-  const written = await writeWebhook(database, request, async (client) => {
-    const webhook = await findWebhook(client, request, true);
+  const written = await writes.writeWebhook(database, request, async (client) => {
+    const webhook = await writes.findWebhook(client, request, true);
     const refused = { webhook, changes: {}, result: undefined };
     // The headers could contain values that have been replaced since, or be new ones that must not go to the new URL.
     const isChecked = change.headers === undefined && change.url === undefined;
     if (!isChecked && webhook.revision !== seen.revision) return refused;
     const disables = status === 'disabled';
     // Only an active webhook can be paused, and only a paused one resumed: any other must be verified first.
-    const isReady = webhook.status === 'active' || webhook.status === 'paused';
-    if (status !== undefined && !disables && !isReady) return refused;
+    if (status !== undefined && !disables && !isReady(webhook)) return refused;
     // The webhook has been activated since, so its new URL would receive events without being verified.
     if (!disables && change.url !== undefined && webhook.status !== 'disabled') return refused;
     const disabledNow = disables && (await disableWebhook(client, webhook, 'manual'));
@@ -176,28 +165,25 @@ async function changeUnverified(
     const stated = { ...change, ...(status && !disables && { status }) };
     const changed = await changeWebhook(client, webhook, stated);
     if (!changed) {
-      if (disables) throw noWebhook();
+      if (disables) throw writes.noWebhook();
       return refused;
     }
     const batch = disabledNow
       ? await recordBatch(client, batchOf([webhookDisabled(webhook, 'manual')]), control.room())
       : undefined;
-    const changes = webhookChanges(webhook, changed);
-    return { webhook, action: changeAction(webhook, changed), changes, result: { changed, batch } };
+    const changes = writes.webhookChanges(webhook, changed);
+    return { webhook, action: writes.changeAction(webhook, changed), changes, result: { changed, batch } };
   });
   if (written?.batch) control.accept(written.batch);
   return written?.changed;
 }
 
-function refusePause({ status }: Webhook): void {
-  if (status === 'active' || status === 'paused') return;
-  throw new Problem('webhook_not_active', `The webhook is ${status}. Only an active webhook can be paused.`);
-}
+const isReady = ({ status }: Webhook) => status === 'active' || status === 'paused';
 
 /** Verifies a webhook again. Returns it as it is then. */
 export async function verify(context: WebhookContext, request: FastifyRequest): Promise<Webhook> {
   const { database, control } = context;
-  const webhook = await findWebhook(database, request);
+  const webhook = await writes.findWebhook(database, request);
   if (webhook.status === 'disabled') {
     const detail = 'The webhook is disabled. To activate it, send PATCH with {"status": "active"}.';
     throw new Problem('webhook_not_active', detail);
@@ -207,8 +193,8 @@ export async function verify(context: WebhookContext, request: FastifyRequest): 
   const settled =
     (await settle(context, request, webhook, {}, actionOf)) ??
     // The result is discarded, because the webhook changed while it was being verified.
-    (await writeWebhook(database, request, async (client) => {
-      const now = await findWebhook(client, request);
+    (await writes.writeWebhook(database, request, async (client) => {
+      const now = await writes.findWebhook(client, request);
       return { webhook: now, action: actionOf(now, now), changes: {}, result: now };
     }));
   if (settled.status !== webhook.status) await control.forgetEverywhere(webhook);
@@ -224,16 +210,21 @@ async function settle(
   request: FastifyRequest,
   webhook: Webhook,
   change: WebhookChange,
-  actionOf?: (before: Webhook, after: Webhook) => NonNullable<WebhookWrite<unknown>['action']>,
+  actionOf?: (before: Webhook, after: Webhook) => NonNullable<writes.WebhookWrite<unknown>['action']>,
 ): Promise<Webhook | undefined> {
   const { url = webhook.url, headers = webhook.headers, format = webhook.format } = change;
   const failure = await control.verify({ ...webhook, url, headers, format });
-  const settled = await writeWebhook(database, request, async (client) => {
+  const settled = await writes.writeWebhook(database, request, async (client) => {
     const at = new Date(now());
     const result = await settleVerification(client, webhook, failure, at, control.room(), { change });
     const after = result && actionOf && result.webhook;
     if (!after) return { webhook, changes: {}, result };
-    return { webhook, action: actionOf(webhook, after), changes: webhookChanges(webhook, after), result };
+    return {
+      webhook,
+      action: actionOf(webhook, after),
+      changes: writes.webhookChanges(webhook, after),
+      result,
+    };
   });
   if (settled?.batch) control.accept(settled.batch);
   return settled?.webhook;
@@ -247,8 +238,8 @@ export async function rotate(
   graceMs: number,
 ): Promise<object> {
   const secret = given ?? generatedSecret();
-  const rotated = await writeWebhook(database, request, async (client) => {
-    const webhook = await findWebhook(client, request, true);
+  const rotated = await writes.writeWebhook(database, request, async (client) => {
+    const webhook = await writes.findWebhook(client, request, true);
     const previous_secret = graceMs > 0 ? secretBefore(webhook, given, secrets, now()) : null;
     const previous_secret_until = previous_secret && new Date(now() + graceMs);
     const sealed = secrets.seal(secret, webhook.id);
@@ -257,14 +248,14 @@ export async function rotate(
       previous_secret,
       previous_secret_until,
     });
-    if (!result) throw noWebhook();
+    if (!result) throw writes.noWebhook();
     const before = { previous_secret_until: webhook.previous_secret_until };
     const changes = changesBetween(before, { previous_secret_until });
-    const response = { status: 200, body: { data: webhookBody(result) } };
+    const response = { status: 200, body: { data: writes.webhookBody(result) } };
     return { webhook, action: 'webhook.secret_rotated', changes, response, result };
   });
   await control.forgetEverywhere(rotated);
-  return { ...webhookBody(rotated), ...(given === undefined && { secret }) };
+  return { ...writes.webhookBody(rotated), ...(given === undefined && { secret }) };
 }
 
 /** Returns the secret that stays valid during the grace period, as it is stored; null if there is none. */
@@ -291,8 +282,8 @@ export async function test(
   request: FastifyRequest,
   type: string,
 ): Promise<object> {
-  const webhook = await findWebhook(database, request);
-  await writeWebhook(database, request, async (client) => {
+  const webhook = await writes.findWebhook(database, request);
+  await writes.writeWebhook(database, request, async (client) => {
     if (!(await countTest(client, webhook, new Date(now()), testsPerMinuteMax))) {
       const detail = `A webhook can be tested ${testsPerMinuteMax} times per minute.`;
       throw new Problem('rate_limited', detail, { headers: { 'Retry-After': '60' } });
@@ -305,16 +296,6 @@ export async function test(
   // If the sample has no ID, the ID is `test`.
   const subject = { type: subjectTypeOf(type), id: typeof sample.id === 'string' ? sample.id : 'test' };
   return control.test(webhook, { type, sample, subject, actor });
-}
-
-/** Returns the headers that replace those of the webhook. A name without a value keeps its stored value. */
-function headersOf(webhook: Webhook, given: GivenHeaders | null, secrets: SecretBox): SealedHeaders {
-  const keeps = Object.values(given ?? {}).includes(null);
-  const stored = keeps ? openHeaders(webhook.headers, webhook.id, secrets) : {};
-  const faults = keptHeaderFaults(given ?? {}, stored);
-  const problem = inputProblem(faults.map((one) => ({ ...one, pointer: `/headers${one.pointer}` })));
-  if (problem) throw problem;
-  return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
 }
 
 const timeOf = (text: string | null) => (text === null ? null : new Date(parseInstantMs(text, 'start')!));

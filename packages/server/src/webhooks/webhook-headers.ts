@@ -1,6 +1,6 @@
 import { fixedHeaders } from '../sending/request.js';
 import type { Fault } from '../values/fault.js';
-import { Problem } from '../values/problem.js';
+import { inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 
 /** A webhook's custom headers as given in a request. Null keeps the stored value. */
@@ -75,7 +75,7 @@ function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | 
 }
 
 /** Returns a fault for each name that is meant to keep a stored value but has none. */
-export function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): readonly Fault[] {
+function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): readonly Fault[] {
   const names = new Set(Object.keys(stored).map((name) => name.toLowerCase()));
   return Object.entries(given)
     .filter(([name, one]) => one === null && !names.has(name.toLowerCase()))
@@ -84,6 +84,20 @@ export function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): re
       code: 'no_stored_value',
       detail: 'must be a string: null keeps a stored value, but this webhook has no header with this name',
     }));
+}
+
+/** Returns the headers that replace those of the webhook. A name without a value keeps its stored value. */
+export function changedHeaders(
+  { id, headers }: { id: string; headers: Buffer | null },
+  given: GivenHeaders | null,
+  secrets: SecretBox,
+): SealedHeaders {
+  const keeps = Object.values(given ?? {}).includes(null);
+  const stored = keeps ? openHeaders(headers, id, secrets) : {};
+  const faults = keptHeaderFaults(given ?? {}, stored);
+  const problem = inputProblem(faults.map((one) => ({ ...one, pointer: `/headers${one.pointer}` })));
+  if (problem) throw problem;
+  return sealHeaders(replacedHeaders(given, stored), id, secrets);
 }
 
 /**
