@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { cpuMsOfFamily } from './cpu.js';
-import { freePort } from './server.js';
+import { entry, freePort } from './server.js';
 
-export const entry = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
 export const platformToken = 'bench-platform-token';
 const pollMs = 20;
 

@@ -13,7 +13,7 @@ import { organization } from './load.js';
 const own = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
 const { POSTHORN_BENCH_ENTRY: other, ...environment } = process.env;
 /** The server that is measured: of this checkout, or of another one. */
-const entry = other ? resolve(other) : own;
+export const entry = other ? resolve(other) : own;
 const pollMs = 20;
 
 /** Starts a server process on its own embedded database. Returns what is needed to use it. */
