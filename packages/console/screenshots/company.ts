@@ -8,6 +8,8 @@ import { eventually, type Tenant } from '../../server/test/support/tenant.js';
 export interface Company {
   webhooks: Record<string, string>;
   failing: { webhook: string; delivery: string };
+  /** After five attempts. */
+  givenUp: { webhook_id: string; id: string };
   event: string;
 }
 
@@ -63,7 +65,9 @@ export async function createCompany(service: TestService, tenant: Tenant): Promi
     (delivery) => delivery.attempts >= 2,
   );
   const [event] = await tenant.events({ type: 'invoice.paid' });
-  return { webhooks, failing: { webhook: orders.webhook.id, delivery: waiting.id }, event: event.id };
+  const [givenUp] = await tenant.data('GET', '/v1/deliveries?status=failed&final=true');
+  const failing = { webhook: orders.webhook.id, delivery: waiting.id };
+  return { webhooks, failing, givenUp, event: event.id };
 }
 
 const subjects: [type: string, subject: [string, string], payload: Record<string, unknown>][] = [

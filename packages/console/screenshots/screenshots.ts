@@ -52,7 +52,7 @@ const devices = [
 ];
 
 function views(): [name: string, path: string, token?: string][] {
-  const { webhooks, failing, event } = company;
+  const { webhooks, failing, givenUp, event } = company;
   const orders = `/webhooks/${webhooks['orders-eu']}`;
   return [
     ['overview', ''],
@@ -84,6 +84,7 @@ function views(): [name: string, path: string, token?: string][] {
     ['deliveries-selected', `${orders}?state=retrying`],
     ['deliveries-none', '/deliveries?state=given_up'],
     ['delivery', `/webhooks/${failing.webhook}/deliveries/${failing.delivery}`],
+    ['delivery-given-up', `/webhooks/${givenUp.webhook_id}/deliveries/${givenUp.id}`],
     ['event-types', '/event-types?type=incident.opened'],
     ['audit', '/audit'],
     ['token', '/token'],
@@ -91,6 +92,7 @@ function views(): [name: string, path: string, token?: string][] {
     ['shortcuts', ''],
     ['not-found', '/nowhere'],
     ['missing', '/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV'],
+    ['german', '', `${acme.token}&lang=de`],
     ['hard-overview', '', hard.token],
     ['hard-webhooks', '/webhooks', hard.token],
     ['hard-event', `/events/${hardEvent}`, hard.token],
@@ -210,7 +212,7 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       // A taller window shows more webhooks, whose figures are then requested.
       // Polled from here: the page's policy forbids to evaluate text inside it.
       const figures = "[...document.querySelectorAll('td.rate')].every((cell) => cell.textContent !== '')";
-      await expect.poll(() => page.evaluate<boolean>(figures)).toBe(true);
+      await expect.poll(() => page.evaluate<boolean>(figures), { timeout: 30_000 }).toBe(true);
       await page.screenshot({ path: join(folder, `${name}-${device.name}-${scheme}.png`), fullPage: true });
       await page.setViewportSize(device.viewport);
     }

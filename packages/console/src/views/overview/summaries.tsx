@@ -1,6 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import type { RangeSearch } from '../../address/range';
+import { periodOf, type RangeSearch } from '../../address/range';
 import { WebhookDay } from '../../charts/webhook-day';
 import { type Column, Table } from '../../lists/table';
 import { WebhookLink } from '../../parts/links';
@@ -13,7 +13,7 @@ const shownMax = 8;
 const webhookColumns: Column[] = [
   { name: t`Webhook` },
   { name: t`Failures, 24 h`, className: 'wide', width: '118px' },
-  { name: t`Success`, className: 'r', width: '86px', onPhone: '72px' },
+  { name: t`Success, 24 h`, className: 'r', width: '106px' },
 ];
 
 const typeColumns: Column[] = [
@@ -35,7 +35,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
             <tr key={webhook.id}>
               <td>
                 <div className="name-and-tag">
-                  <WebhookLink className="row-link strong" id={webhook.id}>
+                  <WebhookLink className="row-link strong" id={webhook.id} title={webhookName(webhook)}>
                     {webhookName(webhook)}
                   </WebhookLink>
                   {shownStatusOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
@@ -65,7 +65,9 @@ export function EventsByType({
   const most = Math.max(1, ...types.map(({ count }) => count));
   return (
     <section>
-      <h2>{t`Events by type`}</h2>
+      <h2>
+        {t`Events by type`} <span className="soft small">{periodOf(search)}</span>
+      </h2>
       {types.length === 0 ? (
         <p className="soft">{t`No events in this range. New ones are counted within a minute.`}</p>
       ) : (

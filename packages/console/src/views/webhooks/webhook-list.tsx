@@ -57,8 +57,8 @@ const columns: Column[] = [
   { name: t`State`, width: '140px', onPhone: '104px' },
   { name: t`Event types`, className: 'wide roomy', width: '160px' },
   { name: t`Failures, 24 h`, className: 'wide', width: '118px' },
-  { name: t`Success`, className: 'r', width: '86px', onPhone: '72px' },
-  { name: 'p95', className: 'r wide roomy', width: '86px' },
+  { name: t`Success, 24 h`, className: 'r', width: '106px' },
+  { name: t`p95, 24 h`, className: 'r wide roomy', width: '86px' },
   { name: t`Last delivery`, className: 'r wide', width: '116px' },
 ];
 
