@@ -8,8 +8,6 @@ import { eventually, type Tenant } from '../../server/test/support/tenant.js';
 export interface Company {
   webhooks: Record<string, string>;
   failing: { webhook: string; delivery: string };
-  /** After five attempts. */
-  givenUp: { webhook_id: string; id: string };
   event: string;
 }
 
@@ -65,9 +63,8 @@ export async function createCompany(service: TestService, tenant: Tenant): Promi
     (delivery) => delivery.attempts >= 2,
   );
   const [event] = await tenant.events({ type: 'invoice.paid' });
-  const [givenUp] = await tenant.data('GET', '/v1/deliveries?status=failed&final=true');
   const failing = { webhook: orders.webhook.id, delivery: waiting.id };
-  return { webhooks, failing, givenUp, event: event.id };
+  return { webhooks, failing, event: event.id };
 }
 
 const subjects: [type: string, subject: [string, string], payload: Record<string, unknown>][] = [
@@ -209,18 +206,20 @@ async function pastOf(
   );
 }
 
-/** What is hard to lay out: many webhooks with long names, a payload of 200 KB, and text from right to left. */
-export async function createHardCompany(tenant: Tenant): Promise<{ event: string }> {
+/** What is hard to lay out: webhooks with long names, a payload of 200 KB, five attempts, and text from right to left. */
+export async function createHardCompany(tenant: Tenant): Promise<{ event: string; delivery: string }> {
   const receiver = await startReceiver({ onDelivery: json(500, { error: 'שגיאה: הדיסק מלא' }) });
   const names = [
     'Order intake for the European warehouses (Rotterdam, Ghent)',
     'הזמנות ומשלוחים — מרכז ההפצה הצפוני',
   ];
+  const webhooks: { id: string }[] = [];
   for (let index = 0; index < 100; index += 1) {
-    await tenant.webhook(receiver, {
+    const webhook = await tenant.webhook(receiver, {
       description: `${names[index % 2]} ${index + 1}`,
       event_types: index === 0 ? ['*'] : ['capacity.*'],
     });
+    webhooks.push(webhook);
   }
   const lines = Array.from({ length: 2_000 }, (_, line) => ({
     line,
@@ -228,5 +227,16 @@ export async function createHardCompany(tenant: Tenant): Promise<{ event: string
     note: 'ארגז עץ, שביר — fragile wooden crate',
   }));
   const recorded = await tenant.record({ payload: { id: 'INV-1', customer: 'חברת הספנות הצפונית', lines } });
-  return { event: recorded.id };
+  const first = webhooks[0]!;
+  const attempted = (times: number) =>
+    eventually(
+      () => tenant.deliveries(first, '?event_type=invoice.paid'),
+      (list) => list[0]?.attempts >= times,
+    );
+  for (let times = 1; times < 5; times += 1) {
+    await attempted(times);
+    await tenant.bringForward(first);
+  }
+  const [delivery] = await attempted(5);
+  return { event: recorded.id, delivery: `/webhooks/${first.id}/deliveries/${delivery.id}` };
 }

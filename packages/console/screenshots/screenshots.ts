@@ -36,12 +36,12 @@ const hard = await newTenant(service, {
   actor: { type: 'user', id: 'USR-ada' },
 });
 let company: Company;
-let hardEvent: string;
+let hardest: { event: string; delivery: string };
 
 beforeAll(async () => {
   await mkdir(folder, { recursive: true });
   company = await createCompany(service, acme);
-  hardEvent = (await createHardCompany(hard)).event;
+  hardest = await createHardCompany(hard);
   browser = await launch();
 });
 afterAll(() => browser?.close());
@@ -52,7 +52,7 @@ const devices = [
 ];
 
 function views(): [name: string, path: string, token?: string][] {
-  const { webhooks, failing, givenUp, event } = company;
+  const { webhooks, failing, event } = company;
   const orders = `/webhooks/${webhooks['orders-eu']}`;
   return [
     ['overview', ''],
@@ -84,7 +84,6 @@ function views(): [name: string, path: string, token?: string][] {
     ['deliveries-selected', `${orders}?state=retrying`],
     ['deliveries-none', '/deliveries?state=given_up'],
     ['delivery', `/webhooks/${failing.webhook}/deliveries/${failing.delivery}`],
-    ['delivery-given-up', `/webhooks/${givenUp.webhook_id}/deliveries/${givenUp.id}`],
     ['event-types', '/event-types?type=incident.opened'],
     ['audit', '/audit'],
     ['token', '/token'],
@@ -95,7 +94,8 @@ function views(): [name: string, path: string, token?: string][] {
     ['german', '', `${acme.token}&lang=de`],
     ['hard-overview', '', hard.token],
     ['hard-webhooks', '/webhooks', hard.token],
-    ['hard-event', `/events/${hardEvent}`, hard.token],
+    ['hard-delivery', hardest.delivery, hard.token],
+    ['hard-event', `/events/${hardest.event}`, hard.token],
     ['empty-overview', '', empty.token],
     ['empty-events', '/events', empty.token],
     ['empty-deliveries', '/deliveries', empty.token],

@@ -24,7 +24,8 @@ export const rangeChoices = [
 export function periodOf({ from, range = '24h' }: RangeSearch): string {
   if (from) return t`in this range`;
   if (range === '1h') return t`in the last hour`;
-  return t`in the last ${rangeChoices.find(({ key }) => key === range)?.label ?? range}`;
+  const label = rangeChoices.find(({ key }) => key === range)?.label ?? range;
+  return t`in the last ${label.replace(' ', '\u00a0')}`;
 }
 
 export interface TimeRange {

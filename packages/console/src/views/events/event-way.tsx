@@ -1,15 +1,17 @@
 import type { Delivery, Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useLive } from '../../address/live';
 import { eventDeliveriesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
-import { axisOf } from '../../charts/wait-axis';
+import { placesOf } from '../../charts/wait-axis';
+import { Button } from '../../parts/button';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
 import { formatDuration, formatMs } from '../../text/format';
 import { shortId } from '../../text/identifier';
-import { rich, t } from '../../text/language';
+import { plural, rich, t } from '../../text/language';
 import { ClockTime, Countdown } from '../../text/time';
 import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
 import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
@@ -26,9 +28,12 @@ const reasons: Record<string, string> = {
   about_itself: t`about itself`,
 };
 
+const missedMax = 5;
+
 /** The way of an event: when it was recorded, then each webhook on one axis of time, then those that did not get it. */
 export function EventWay({ event }: { event: Event }) {
   const { refetchInterval } = useLive();
+  const [isWhole, setWhole] = useState(false);
   const deliveries = useQuery({
     ...eventDeliveriesQuery(event.id),
     refetchInterval: ({ state }) =>
@@ -53,22 +58,33 @@ export function EventWay({ event }: { event: Event }) {
                 <Stop
                   key={delivery.id}
                   delivery={delivery}
-                  place={axisOf([...data.map((one) => tookMs(event, one)), 0]).at(index) ?? 0}
+                  place={placesOf(data.map((one) => tookMs(event, one)))[index] ?? 0}
                   sinceMs={tookMs(event, delivery)}
                   name={webhooks && !names.has(delivery.webhook_id) ? undefined : nameOf(delivery.webhook_id)}
                 />
               ))}
-              {notDelivered.map(({ webhook_id: id, reason, detail }) => (
-                <li key={id} className="missed">
-                  <WebhookLink id={id} className="row-link cut">
-                    {nameOf(id)}
-                  </WebhookLink>
-                  <span />
-                  <span className="tag mute">{reasons[reason] ?? reason}</span>
-                  <span className="second">{detail}</span>
-                </li>
-              ))}
+              {notDelivered
+                .slice(0, isWhole ? undefined : missedMax)
+                .map(({ webhook_id: id, reason, detail }) => (
+                  <li key={id} className="missed">
+                    <WebhookLink id={id} className="row-link cut">
+                      {nameOf(id)}
+                    </WebhookLink>
+                    <span />
+                    <span className="tag mute">{reasons[reason] ?? reason}</span>
+                    <span className="second">{detail}</span>
+                  </li>
+                ))}
             </ul>
+            {!isWhole && notDelivered.length > missedMax && (
+              <Button kind="slim" onClick={() => setWhole(true)}>
+                {plural(
+                  notDelivered.length - missedMax,
+                  'Show {0} more webhook that did not get it',
+                  'Show {0} more webhooks that did not get it',
+                )}
+              </Button>
+            )}
             {hasMore && (
               <p className="soft small">
                 {rich`The newest ${data.length} are shown. ${<Link to="/deliveries" search={{ event_id: event.id }} className="link">{t`All deliveries of this event`}</Link>}`}
