@@ -111,16 +111,3 @@ export async function readDatabaseIdentity(database: Queryable): Promise<Databas
   });
   return rows[0]!;
 }
-
-/**
- * Returns the newest webhook with its encrypted secret, so that the caller can check whether the secret key decrypts
- * it. Returns undefined if there are no webhooks.
- */
-export async function readSealedSecret(
-  database: Queryable,
-): Promise<{ id: string; secret: Buffer } | undefined> {
-  const { rows } = await database.query<{ id: string; secret: Buffer }>({
-    text: 'select id, secret from posthorn.webhooks order by created_at desc limit 1',
-  });
-  return rows[0];
-}

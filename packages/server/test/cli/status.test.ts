@@ -387,7 +387,7 @@ describe('doctor', () => {
   values ('ORG-acme', 'WHK-1', 'https://example.com', 'active', '{*}', now(), '\\x0102030405')`,
     });
     expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
-      ...{ state: 'problem', detail: 'does not decrypt the secret of WHK-1' },
+      ...{ state: 'problem', detail: 'does not decrypt the secrets of 1 webhook' },
     });
     await other.query({
       text: "insert into posthorn.schema_files (name, checksum, revision) values ('migrations/9001_x.sql', '', 9001)",
