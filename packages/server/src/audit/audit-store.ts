@@ -21,10 +21,10 @@ export async function writeAudit(client: Queryable, entries: readonly NewAuditEn
 }
 
 /**
- * Writes for one organization wait for each other anyway, because they share an audit chain. Running several at once
+ * Writes for one organization share an audit chain, so the second one can only get ready while the first commits. More
  * would only occupy connections.
  */
-const eachMax = 1;
+const eachMax = 2;
 
 const semaphores = new WeakMap<Database, Semaphore>();
 

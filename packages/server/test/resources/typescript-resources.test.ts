@@ -187,7 +187,7 @@ describe('concurrently', () => {
     const requests = [1, 2, 3, 4].map(() => platform.post(`invoices/${id}/void`, { actor }));
     await eventually(
       async () => waiting(),
-      (count) => count === 1,
+      (count) => count === 2,
     );
     expect((await stranger.post(`service-lines/${line.id}/activate`, { actor })).status).toBe(200);
     const responses = await Promise.all(requests);
