@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react';
-import { isUnreachable } from '../../api/problem';
+import { faultOf, isUnreachable } from '../../api/problem';
 import { useZone } from '../../browser/preferences';
 import { CodeBlock } from '../../code/code-block';
 import { JsonText } from '../../code/json-text';
@@ -53,8 +53,9 @@ export function BodyEditor({
   const event = events.find(({ id }) => id === chosen) ?? events[0];
   const { body, ...fields } = event ?? { body: undefined, ...sample };
   const start = startNames.find((name) => startOf(name, fields) === template);
-  const isFaulty = !isReadable || (!preview.isOld && preview.problem?.status === 422);
-  const error = preview.problem?.status === 422 ? null : preview.error;
+  const isRefused = faultOf(preview.problem, 'template') !== undefined;
+  const isFaulty = !isReadable || (!preview.isOld && isRefused);
+  const error = isRefused ? null : preview.error;
 
   /** Changes the text like a user, so that the browser can undo it. */
   function replace(start: number, end: number, text: string): void {
