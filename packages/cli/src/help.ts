@@ -36,11 +36,7 @@ export function overview(groups: Overview, version: string, width: number): stri
     ...groups.flatMap(({ title, commands }) => [
       '',
       `${title}:`,
-      ...rows(
-        commands.map(({ name, summary }) => [name, summary] as const),
-        width,
-        column,
-      ),
+      ...rows(commands.map(rowOf), width, column),
     ]),
     '',
     'Run posthorn <command> --help for details. Exit codes: 0 success, 1 failure, 2 usage error.',
@@ -53,14 +49,13 @@ export function groupHelp(commands: readonly Command[], group: string, width: nu
   return [
     `Usage: posthorn ${group} <command> [options]`,
     '',
-    ...rows(
-      members.map(({ name, summary }) => [name, summary] as const),
-      width,
-    ),
+    ...rows(members.map(rowOf), width),
     '',
     `Run posthorn ${group} <command> --help for details.`,
   ].join('\n');
 }
+
+const rowOf = ({ name, summary }: Pick<Command, 'name' | 'summary'>) => [name, summary] as const;
 
 function rows(
   pairs: readonly (readonly [string, string])[],

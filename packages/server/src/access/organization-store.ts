@@ -45,15 +45,8 @@ export function renameOrganization(
     });
     const { before, ...organization } = rows[0]!;
     const changes = changesBetween({ name: before }, { name });
-    const target = { type: 'organization', id };
-    const entry = {
-      organization_id: id,
-      workspace_id: null,
-      action: 'organization.renamed',
-      target,
-      changes,
-    };
-    await writeAudit(client, [{ ...entry, ...origin }]);
+    const about = { organization_id: id, workspace_id: null, target: { type: 'organization', id } };
+    await writeAudit(client, [{ ...about, ...origin, action: 'organization.renamed', changes }]);
     return organization;
   });
 }

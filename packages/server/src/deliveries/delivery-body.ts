@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { readEvent } from '../events/event-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
-import type { NextAttempt } from '../outcomes/failed-attempt.js';
+import type { FailedAttempt, NextAttempt } from '../outcomes/failed-attempt.js';
 import { evidenceUrl } from '../outcomes/outcome.js';
 import type { Queryable } from '../postgres/database.js';
 import { type ShownRequest, shownHeaders } from '../sending/request.js';
@@ -43,19 +43,20 @@ function statusOf(status: StoredDelivery['status'], attempted: boolean) {
   return status === 'cancelled' || (status === 'pending' && attempted) ? 'failed' : status;
 }
 
-/** What is needed to explain an attempt, in addition to what is stored about it. */
-export interface AttemptContext {
-  /** The current URL of the webhook. */
-  url: string;
-  webhookIsActive: boolean;
-  bodyBytes: number | undefined;
-}
-
-export function attemptLog(delivery: DeliveryDetail, { webhookIsActive, ...context }: AttemptContext) {
+/** Returns the attempts of a delivery, each failed one with its explanation. `context` is what is not stored about them. */
+export function attemptLog(
+  delivery: DeliveryDetail,
+  webhookIsActive: boolean,
+  context: Pick<FailedAttempt, 'url' | 'bodyBytes'>,
+) {
   const made = attemptsOf(delivery);
-  return made.map((attempt, index) => {
+  return made.map(({ attempt, attempted_at, http_status, error, duration_ms, response, evidence }, index) => {
+    const base = { attempt, attempted_at, http_status, error, duration_ms, response };
+    if (http_status !== null && http_status >= 200 && http_status <= 299) return base;
     const next = nextOf(delivery, made[index + 1], webhookIsActive);
-    return attemptBody(attempt, delivery.id, next, context);
+    const about = { next, evidence, deliveryId: delivery.id, ...context };
+    const diagnosis = diagnose({ purpose: 'delivery', ...base, ...about });
+    return { ...base, ...diagnosis, response_headers: evidence?.headers ?? {} };
   });
 }
 
@@ -80,19 +81,6 @@ function nextOf(
   if (following) return { kind: 'made', at: following.attempted_at };
   if (status !== 'pending') return { kind: 'none' };
   return webhookIsActive ? { kind: 'due', at: due_at } : { kind: 'held' };
-}
-
-function attemptBody(
-  attempt: Attempt,
-  deliveryId: string,
-  next: NextAttempt,
-  context: Omit<AttemptContext, 'webhookIsActive'>,
-) {
-  const { attempt: number, attempted_at, http_status, error, duration_ms, response, evidence } = attempt;
-  const base = { attempt: number, attempted_at, http_status, error, duration_ms, response };
-  if (http_status !== null && http_status >= 200 && http_status <= 299) return base;
-  const diagnosis = diagnose({ purpose: 'delivery', next, ...base, evidence, deliveryId, ...context });
-  return { ...base, ...diagnosis, response_headers: evidence?.headers ?? {} };
 }
 
 /**

@@ -5,7 +5,7 @@ import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
-import type { About, verificationFailedType, Webhook } from './webhook.js';
+import type { About, Webhook } from './webhook.js';
 import { readWebhook, type VisibleWebhookKey } from './webhook-store.js';
 
 /** Returns the key of the webhook in the path, limited to what the token may see. */
@@ -28,18 +28,7 @@ export function noWebhook(): Problem {
   return new Problem('not_found', 'The webhook does not exist.');
 }
 
-type WebhookAction =
-  | 'webhook.created'
-  | 'webhook.updated'
-  | 'webhook.paused'
-  | 'webhook.resumed'
-  | 'webhook.deleted'
-  | 'webhook.tested'
-  | 'webhook.verified'
-  | typeof verificationFailedType
-  | 'webhook.secret_rotated'
-  | 'webhook.redelivered'
-  | 'webhook.replayed';
+type WebhookAction = `webhook.${string}`;
 
 /** What a request has written about a webhook. */
 export interface WebhookWrite<Result> {
