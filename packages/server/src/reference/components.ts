@@ -44,7 +44,9 @@ export class Components {
   /** Returns a reference to the schema of a body. */
   body(schema: object, fallback: string): Schema {
     const { examples: _, ...content } = this.named(schema);
-    return content.type === 'object' ? this.#place(wrapperName(content) ?? fallback, content) : content;
+    return content.type === 'object' || content.anyOf
+      ? this.#place(wrapperName(content) ?? fallback, content)
+      : content;
   }
 
   #place(name: string, content: Schema): Schema {

@@ -207,7 +207,13 @@ export const EventTypesField = Type.Union(
     Type.Literal('*'),
   ],
   {
-    description: 'Event types, whole domains (`invoice.*`), or `*` for all types.',
+    // Java clients cannot send a choice between a list and a text.
+    'x-documented': {
+      ...{ anyOf: undefined, type: 'array', minItems: 1, maxItems: 100 },
+      items: { type: 'string', minLength: 1, maxLength: 200 },
+    },
+    description:
+      'Event types, whole domains (`invoice.*`), or `*` for all types. The string `"*"` means the same as `["*"]`.',
     examples: [['invoice.*', 'incident.opened']],
   },
 );

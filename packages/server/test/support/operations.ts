@@ -65,7 +65,8 @@ export async function readDocument(baseUrl: string): Promise<ApiDocument> {
 }
 
 function fieldsOf(document: ApiDocument, schema: Schema): string[] {
-  return Object.keys(resolved(document, schema?.anyOf?.[0] ?? schema)?.properties ?? {});
+  const body = resolved(document, schema);
+  return Object.keys(resolved(document, body?.anyOf?.[0] ?? body)?.properties ?? {});
 }
 
 /** Every endpoint there is: what is added later is tested without being listed anywhere. */
