@@ -316,6 +316,7 @@ create table posthorn.webhooks (
   format text not null default 'envelope'::text,
   template json,
   format_changed_at timestamp(3) with time zone,
+  secret_rotated_at timestamp(3) with time zone,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
   constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
   constraint webhooks_check2 CHECK (((filter IS NULL) = (filter_path IS NULL))),

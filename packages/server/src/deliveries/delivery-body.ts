@@ -47,7 +47,7 @@ function statusOf(status: StoredDelivery['status'], attempted: boolean) {
 export function attemptLog(
   delivery: DeliveryDetail,
   webhookIsActive: boolean,
-  context: Pick<FailedAttempt, 'url' | 'bodyBytes'>,
+  context: Pick<FailedAttempt, 'url' | 'bodyBytes' | 'secretRotatedAt'>,
 ) {
   const made = attemptsOf(delivery);
   return made.map(({ attempt, attempted_at, http_status, error, duration_ms, response, evidence }, index) => {

@@ -127,7 +127,9 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         const sent = await sentRequest(database, request, context);
         const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
         const webhookIsActive = webhook.status === 'active';
-        const attempt_log = attemptLog(delivery, webhookIsActive, { url: webhook.url, bodyBytes });
+        const attempt_log = attemptLog(delivery, webhookIsActive, {
+          ...{ url: webhook.url, bodyBytes, secretRotatedAt: webhook.secret_rotated_at },
+        });
         return { data: { ...deliveryBody(delivery, webhookIsActive), attempt_log, request: sent } };
       },
     }),

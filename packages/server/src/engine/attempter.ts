@@ -97,7 +97,7 @@ export class Attempter {
   #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, began: Began, target: Target): void {
     const { retryScheduleMs, random, settler, onRetry, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.scheduled, target.retryScheduleMs ?? retryScheduleMs, random());
-    const describe = () => causeOf(delivery, outcome, verdict, began.at, target.url);
+    const describe = () => causeOf(delivery, outcome, verdict, began.at, target);
     settler.health.note(delivery, outcome, began, verdict.kind === 'delivered' ? undefined : describe);
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, began.at, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
@@ -182,7 +182,13 @@ export class Attempter {
 type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
 
 /** Returns what the `webhook.failing` event contains about a failed attempt. */
-function causeOf(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, at: Date, url: URL): object {
+function causeOf(
+  delivery: LeasedDelivery,
+  outcome: Outcome,
+  verdict: Verdict,
+  at: Date,
+  { url, secretRotatedAt }: Target,
+): object {
   const facts = factsOf(outcome, url);
   const { http_status, error, duration_ms } = facts;
   const waitMs = verdict.kind === 'retry' ? (verdict.waitMs ?? 0) : undefined;
@@ -192,7 +198,7 @@ function causeOf(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, a
       : { kind: 'due', at: new Date(at.getTime() + duration_ms + waitMs) };
   const { error_detail, remedy } = diagnose({
     ...{ purpose: 'delivery', next, attempted_at: at, ...facts },
-    ...{ url: url.href, deliveryId: delivery.delivery_id },
+    ...{ url: url.href, deliveryId: delivery.delivery_id, secretRotatedAt },
   });
   return { error, http_status, error_detail, remedy };
 }

@@ -3,11 +3,12 @@ import {
   type FailedAttempt,
   facts,
   isFromProxy,
+  isSecretNew,
   redirectTarget,
   sentTo,
 } from './failed-attempt.js';
 import { cut, printable } from './outcome.js';
-import { checkSecretAndBody, newSecret, refusalRemedy } from './response-words.js';
+import { checkSecretAndBody, newSecret, refusalRemedy, rotatedSecret } from './response-words.js';
 
 /** Explains why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
@@ -15,7 +16,7 @@ export interface Diagnosis {
   remedy: string;
 }
 
-/** A row of the table: which attempts it explains, and how. `{name}` stands for one of the `facts` of the attempt. */
+/** Which attempts a row of the table explains, and how. `{name}` stands for one of the `facts` of the attempt. */
 interface Row {
   /** A delivery error, a status, or the first and the last of a range of statuses. Absent: anything. */
   on?: string | number | readonly [number, number];
@@ -291,8 +292,7 @@ const table: readonly Row[] = [
       'The proxy ({server}) responded with {status}: the application behind it is down or does not respond.',
     remedy: 'Start the application, or correct the address to which the proxy forwards requests.',
   })),
-  { on: 429, detail: '{wait} (status 429){sooner}.', remedy: '{waitRemedy}' },
-  { on: 503, detail: '{wait} (status 503){sooner}.', remedy: '{waitRemedy}' },
+  ...[429, 503].map((on) => ({ on, detail: '{wait} (status {status}){sooner}.', remedy: '{waitRemedy}' })),
   {
     on: [400, 499],
     when: expectsTls,
@@ -328,10 +328,10 @@ const textLengthMax = 500;
  */
 export function diagnose(attempt: FailedAttempt): Diagnosis {
   const row = table.find((one) => explains(one, attempt))!;
-  const remedy = (row.listens && refusalRemedy(attempt.response)) || row.remedy;
+  const given = (row.listens && refusalRemedy(attempt.response)) || row.remedy;
   const isAtCreation = attempt.purpose === 'verification' && attempt.isAtCreation;
-  if (isAtCreation && remedy.startsWith(checkSecretAndBody))
-    return { error_detail: filled(row.detail, attempt), remedy: newSecret };
+  const likely = isAtCreation ? newSecret : isSecretNew(attempt) ? rotatedSecret : given;
+  const remedy = given.startsWith(checkSecretAndBody) ? likely : given;
   return { error_detail: filled(row.detail, attempt), remedy: filled(remedy, attempt) };
 }
 

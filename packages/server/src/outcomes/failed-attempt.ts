@@ -27,6 +27,7 @@ export type FailedAttempt = Purpose & {
   /** The delivery ID that the receiver got and may have logged. */
   deliveryId?: string | undefined;
   bodyBytes?: number | undefined;
+  secretRotatedAt?: Date | null;
 };
 
 const quoteLengthMax = 120;
@@ -207,4 +208,13 @@ function namesIn(altNames: string | undefined): string {
     .filter((name) => name !== '');
   if (names.length === 0) return 'another host';
   return names.length > 2 ? `${names.slice(0, 2).join(', ')} and others` : names.join(' and ');
+}
+
+/** For how long after a rotation a receiver that refuses the signature probably still has the secret before it. */
+const newSecretMs = 60 * 60_000;
+
+/** Returns whether the secret was rotated shortly before the attempt. */
+export function isSecretNew({ attempted_at, secretRotatedAt }: FailedAttempt): boolean {
+  const ageMs = attempted_at.getTime() - (secretRotatedAt?.getTime() ?? Number.POSITIVE_INFINITY);
+  return ageMs >= 0 && ageMs < newSecretMs;
 }

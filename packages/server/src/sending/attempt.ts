@@ -24,6 +24,7 @@ export interface Target {
   /** The waits before the second and later attempts, if the webhook has its own. */
   retryScheduleMs: readonly number[] | undefined;
   key: SigningKey;
+  secretRotatedAt: Date | null;
   /** The previous secret, during its grace period. */
   previous: { key: SigningKey; untilMs: number } | undefined;
 }

@@ -195,6 +195,7 @@ export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Tar
     rateLimit: webhook.rate_limit ?? undefined,
     retryScheduleMs: webhook.retry_schedule?.map((wait) => parseDurationMs(wait)!),
     key: signingKey(secrets.open(webhook.secret, webhook.id)),
+    secretRotatedAt: webhook.secret_rotated_at,
     previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
   };
 }

@@ -68,8 +68,8 @@ export class Probes {
     const outcome = await this.#send(webhook, { ...message, body: Buffer.from(body) }, this.#parts.timeoutMs);
     const facts = factsOf(outcome, new URL(webhook.url));
     const { http_status, error, response } = facts;
-    const { url } = webhook;
-    const about = { deliveryId, url, bodyBytes: Buffer.byteLength(body) };
+    const { url, secret_rotated_at: secretRotatedAt } = webhook;
+    const about = { deliveryId, url, secretRotatedAt, bodyBytes: Buffer.byteLength(body) };
     const { error_detail, remedy } = isDelivered(outcome)
       ? { error_detail: null, remedy: null }
       : diagnose({ purpose: 'test', attempted_at: attemptedAt, ...facts, ...about });

@@ -247,6 +247,7 @@ export async function rotate(
       secret: sealed,
       previous_secret,
       previous_secret_until,
+      secret_rotated_at: new Date(now()),
     });
     if (!result) throw writes.noWebhook();
     const before = { previous_secret_until: webhook.previous_secret_until };

@@ -6,7 +6,7 @@ import { type About, type DisabledReason, reverifyAfterMs, type Webhook } from '
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
-         w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
+         w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.secret_rotated_at, w.revision,
          w.destination_changed_at, w.filter, w.retry_schedule, w.expires_at, w.format, w.template,
          w.format_changed_at`;
 const health = (column: string) => `

@@ -114,7 +114,7 @@ const creationMsMax = 30_000;
 type Failure = NonNullable<Webhook['verification_failure']>;
 
 /** Returns a failure as the API shows it, with its diagnosis. Restores the field order, which the database loses. */
-function failureBody(failure: Failure, { url, created_at }: Webhook) {
+function failureBody(failure: Failure, { url, created_at, secret_rotated_at: secretRotatedAt }: Webhook) {
   const { at, reason, http_status, duration_ms, response } = failure;
   const attempted_at = new Date(at);
   const diagnosis = diagnose({
@@ -122,6 +122,7 @@ function failureBody(failure: Failure, { url, created_at }: Webhook) {
     isAtCreation: attempted_at.getTime() - created_at.getTime() < creationMsMax,
     ...failure,
     ...{ attempted_at, url, error: http_status === null ? reason : null },
+    secretRotatedAt,
   });
   return { at, reason, http_status, duration_ms, response, ...diagnosis };
 }

@@ -45,6 +45,7 @@ export interface Webhook extends SealedHeaders {
   secret: Buffer;
   previous_secret: Buffer | null;
   previous_secret_until: Date | null;
+  secret_rotated_at: Date | null;
   revision: number;
 }
 

@@ -68,6 +68,19 @@ describe('a receiver', () => {
     expect(said({ ...given, response: 'missing_signature: no header' })[1]).toMatch(/^Check that no proxy/);
   });
 
+  test('whose secret was rotated in the hour before is told so, whichever words it uses', () => {
+    const rotated = (minutesBefore: number) => ({
+      ...{ httpStatus: 401, response: 'No matching signature found' },
+      secretRotatedAt: new Date(attemptedAt.getTime() - minutesBefore * 60_000),
+    });
+    expect(said(rotated(5))[1]).toMatch(/^The secret was rotated less than an hour before/);
+    expect(said({ ...rotated(5), response: 'go away' })[1]).toMatch(/^The secret was rotated/);
+    expect(said({ ...rotated(5), response: 'missing_signature: no header' })[1]).toMatch(
+      /^Check that no proxy/,
+    );
+    for (const minutes of [-1, 61]) expect(said(rotated(minutes))[1]).toMatch(/^Check that it uses/);
+  });
+
   test.each([502, 503, 504])('whose proxy says %i is down behind it', (httpStatus) => {
     const nginx = { headers: { server: 'nginx/1.27' } };
     expect(said({ httpStatus, response: '<html>' }, nginx)[0]).toBe(

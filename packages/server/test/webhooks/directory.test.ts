@@ -30,6 +30,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     secret: secrets.seal('a secret of sixteen', id),
     previous_secret: null,
     previous_secret_until: null,
+    secret_rotated_at: null,
     revision: 1,
     ...fields,
   };

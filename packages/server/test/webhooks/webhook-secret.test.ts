@@ -145,6 +145,20 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     expect((await rotate(tenant, webhook, { secret })).body.data.previous_secret_until).toBeNull();
   });
 
+  it('is named as the likely reason if the receiver then refuses a delivery', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect(401, { secret: old });
+    await rotate(tenant, webhook, { grace: '0s' });
+    await tenant.record();
+    const [{ id }] = await tenant.settled(webhook);
+    const { attempt_log } = await tenant.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`);
+    expect(attempt_log[0].remedy).toMatch(/^The secret was rotated/);
+    const tested = await tenant.data('POST', `/v1/webhooks/${webhook.id}/test`, {
+      event_type: 'invoice.paid',
+    });
+    expect(tested.remedy).toMatch(/^The secret was rotated/);
+  });
+
   it('applies to the retry of a delivery that was first signed with the old one', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500, { secret: old });
