@@ -9,12 +9,8 @@ import { pagesOf } from './query-client';
 export const deliveryStates = ['retrying', 'given_up', 'delivered'] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
-type PlainFilter = Pick<
-  ListAllDeliveriesQuery,
-  'webhook_id' | 'workspace_id' | 'event_type' | 'event_id' | 'from' | 'to'
->;
-
-export interface DeliveryFilter extends PlainFilter {
+export interface DeliveryFilter
+  extends Omit<ListAllDeliveriesQuery, 'status' | 'final' | 'limit' | 'cursor'> {
   state?: DeliveryState | undefined;
 }
 

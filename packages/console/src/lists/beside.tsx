@@ -10,7 +10,7 @@ import {
 import { useSetSearch } from '../address/search';
 import { lastingStorage } from '../browser/storage';
 import { createStore, useStore } from '../browser/store';
-import { Icon } from '../parts/icon';
+import { IconButton } from '../parts/icon';
 import { t } from '../text/language';
 
 /** Below this, a list has no room for a detail beside it: a row opens a page. */
@@ -108,14 +108,10 @@ export function Beside({
           <section className="pane detail" aria-label={t`Detail`}>
             <div className="pane-actions">
               <Link {...page} className="link small">{t`Open as a page`}</Link>
-              <button
-                type="button"
-                className="icon-btn"
-                aria-label={t`Close the detail`}
+              <IconButton
+                label={t`Close the detail`}
                 onClick={() => set({ open: undefined, attempt: undefined })}
-              >
-                <Icon name="close" />
-              </button>
+              />
             </div>
             {detail}
           </section>

@@ -4,7 +4,8 @@ import { noRange, type RangeSearch } from '../address/range';
 import { useSetSearch } from '../address/search';
 import { useZone } from '../browser/preferences';
 import { Button } from '../parts/button';
-import { Icon } from '../parts/icon';
+import { Form } from '../parts/form';
+import { IconButton } from '../parts/icon';
 import { formatClock, formatRange } from '../text/format';
 import { t } from '../text/language';
 import { RangePicker } from './range-picker';
@@ -35,9 +36,8 @@ export function FilterBar<Name extends string>({
   const listId = useId();
   return (
     <div className="filters">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        onSubmit={() => {
           const entered = text.trim();
           if (entered && !onId?.(entered)) set({ [filterFor(entered)]: entered });
           setText('');
@@ -58,7 +58,7 @@ export function FilterBar<Name extends string>({
             <option key={one} value={one} />
           ))}
         </datalist>
-      </form>
+      </Form>
       <RangePicker search={search} />
       {(Object.keys(names) as Name[]).map((name) => {
         const value = search[name];
@@ -155,14 +155,11 @@ export function Chip({ name, value, onRemove }: { name: string; value: string; o
         {name && `${name} `}
         <b className="mono">{value}</b>
       </span>
-      <button
-        type="button"
-        className="icon-btn"
-        aria-label={name ? t`Remove the filter ${name} ${value}` : t`Remove ${value}`}
+      <IconButton
+        label={name ? t`Remove the filter ${name} ${value}` : t`Remove ${value}`}
+        size={12}
         onClick={onRemove}
-      >
-        <Icon name="close" size={12} />
-      </button>
+      />
     </span>
   );
 }

@@ -2,6 +2,7 @@ import { type ReactNode, useState } from 'react';
 import { rich, t } from '../text/language';
 import { Button } from './button';
 import { Dialog } from './dialog';
+import { Form } from './form';
 import { ProblemNote } from './states';
 
 interface ConfirmProps {
@@ -51,14 +52,7 @@ function Content({
 }: Omit<ConfirmProps, 'isOpen' | 'title'>) {
   const [typed, setTyped] = useState('');
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        // In React, the event bubbles up to the form that contains the dialog, which would be submitted, too.
-        event.stopPropagation();
-        onConfirm();
-      }}
-    >
+    <Form onSubmit={onConfirm}>
       <div className="body">
         {children}
         {name !== undefined && (
@@ -88,7 +82,7 @@ function Content({
           </button>
         )}
       </div>
-    </form>
+    </Form>
   );
 }
 

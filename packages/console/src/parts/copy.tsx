@@ -1,5 +1,5 @@
 import { t } from '../text/language';
-import { Icon } from './icon';
+import { IconButton } from './icon';
 import { showToast } from './toast';
 
 /** Copies text. Outside secure contexts, browsers support only `execCommand`. */
@@ -31,14 +31,11 @@ function copyThroughField(text: string): boolean {
 
 export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
-    <button
-      type="button"
-      className="icon-btn"
-      aria-label={t`Copy ${what}`}
+    <IconButton
+      icon="copy"
+      label={t`Copy ${what}`}
       title={t`Copy ${what}`}
       onClick={() => copyText(text, what)}
-    >
-      <Icon name="copy" />
-    </button>
+    />
   );
 }

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import type { ComponentProps, ReactNode } from 'react';
 
 const paths = {
   copy: <path d="M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z" />,
@@ -33,5 +33,19 @@ export function Icon({ name, size = 14 }: { name: IconName; size?: number }) {
     >
       {paths[name]}
     </svg>
+  );
+}
+
+/** A button that shows only an icon. */
+export function IconButton({
+  label,
+  icon = 'close',
+  size = 14,
+  ...rest
+}: ComponentProps<'button'> & { label: string; icon?: IconName; size?: number }) {
+  return (
+    <button type="button" className="icon-btn" aria-label={label} {...rest}>
+      <Icon name={icon} size={size} />
+    </button>
   );
 }

@@ -3,6 +3,7 @@ import { productName, useSettings } from '../api/settings';
 import { useStore } from '../browser/store';
 import { CodeBlock } from '../code/code-block';
 import { Button } from '../parts/button';
+import { Field, Form } from '../parts/form';
 import { Brand } from '../shell/navigation';
 import { rich, t } from '../text/language';
 import { hasKeptInput } from './kept-input';
@@ -48,28 +49,20 @@ export function SignIn() {
                 </p>
               </div>
             )}
-            <form
-              onSubmit={(event) => {
-                event.preventDefault();
-                if (token) openSession(token);
-              }}
-            >
-              <div className="field">
-                <label htmlFor="token">{t`Token`}</label>
-                <input
-                  id="token"
-                  className="input mono"
-                  type="password"
-                  autoComplete="off"
-                  spellCheck={false}
-                  placeholder="pht_…"
-                  value={text}
-                  onChange={(event) => setText(event.target.value)}
-                />
-                <span className="hint">{t`The token is kept only in this tab, until you close it.`}</span>
-              </div>
+            <Form onSubmit={() => token && openSession(token)}>
+              <Field
+                label={t`Token`}
+                hint={t`The token is kept only in this tab, until you close it.`}
+                className="mono"
+                type="password"
+                autoComplete="off"
+                spellCheck={false}
+                placeholder="pht_…"
+                value={text}
+                onChange={(event) => setText(event.target.value)}
+              />
               <Button type="submit" kind="primary" disabled={!token}>{t`Sign in`}</Button>
-            </form>
+            </Form>
             {/* Neither someone who opens an old portal link nor the customer of a named product operates the service. */}
             {cameFrom !== 'link' && settings.version && !settings.name && (
               <>

@@ -277,12 +277,7 @@ function Broken({ chain, fault }: { chain: AuditChain; fault: NonNullable<AuditC
   );
 }
 
-export type AuditFilter = Pick<
-  ListAuditLogsQuery,
-  'workspace_id' | 'actor_id' | 'action' | 'target_id' | 'from' | 'to'
->;
-
-export const auditPagesQuery = (filter: AuditFilter) =>
+export const auditPagesQuery = (filter: ListAuditLogsQuery) =>
   infiniteQueryOptions({
     queryKey: ['audit', filter],
     ...pagesOf((cursor, signal) =>

@@ -11,6 +11,7 @@ import { JsonText } from '../../code/json-text';
 import { FilterInput } from '../../lists/filters';
 import { type Column, Table } from '../../lists/table';
 import { Button } from '../../parts/button';
+import { Form } from '../../parts/form';
 import { Loaded, ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
@@ -126,13 +127,7 @@ function SendAsTest({ type }: { type: string }) {
   const names = webhookNames(webhooks);
   return (
     <section>
-      <form
-        className="filters"
-        onSubmit={(event) => {
-          event.preventDefault();
-          test.mutate();
-        }}
-      >
+      <Form className="filters" onSubmit={() => test.mutate()}>
         <label className="soft" htmlFor={field}>{t`Send as a test to`}</label>
         <select
           id={field}
@@ -154,7 +149,7 @@ function SendAsTest({ type }: { type: string }) {
         <Button type="submit" disabled={test.isPending || chosen === ''}>
           {test.isPending ? t`Sending…` : t`Send a test`}
         </Button>
-      </form>
+      </Form>
       {test.error && <ProblemNote error={test.error} isAction />}
       {test.data && <TestResult result={test.data} />}
     </section>

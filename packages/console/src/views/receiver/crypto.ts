@@ -42,16 +42,7 @@ function sha256(message: Bytes): Bytes {
         words[n] = words[n - 16]! + mixed + words[n - 7]! + (turn(late, 17) ^ turn(late, 19) ^ (late >>> 10));
       }
     }
-    let [a, b, c, d, e, f, g, h] = hash as unknown as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
+    let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = hash;
     for (let n = 0; n < 64; n += 1) {
       const one =
         (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + constants[n]! + words[n]!) | 0;

@@ -1,6 +1,7 @@
 import { readRequest, type Verdict, verdictOf } from '@posthorn/receiver/verdict';
 import { useState } from 'react';
 import { Button } from '../../parts/button';
+import { Form } from '../../parts/form';
 import { formatDuration } from '../../text/format';
 import { rich, t } from '../../text/language';
 
@@ -32,13 +33,7 @@ export function VerifyView() {
     <>
       <h1>{t`Check a signature`}</h1>
       <p className="lead">{rich`Paste a request as your receiver got it: its headers, an empty line and the body. It is checked in this page, with the code of ${<code>@posthorn/receiver</code>}. Nothing is sent or kept.`}</p>
-      <form
-        className="form replay"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setVerdict(verdictOn(text, secret));
-        }}
-      >
+      <Form className="form replay" onSubmit={() => setVerdict(verdictOn(text, secret))}>
         <label className="field">
           <span className="label">{t`Request`}</span>
           <textarea
@@ -71,7 +66,7 @@ webhook-signature: v1,…
           <Button type="submit" kind="primary">{t`Check`}</Button>
         </div>
         {verdict && <VerdictNote verdict={verdict} />}
-      </form>
+      </Form>
     </>
   );
 }

@@ -11,6 +11,7 @@ import { webhookQuery } from '../../api/webhooks';
 import { useZone } from '../../browser/preferences';
 import { Button, Segmented } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
+import { Form } from '../../parts/form';
 import { Breadcrumb } from '../../parts/head';
 import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
@@ -40,7 +41,7 @@ export function ReplayView() {
           </Breadcrumb>
           <h1>{t`Replay events`}</h1>
           <p className="lead">{t`Resends past events of the types that the webhook subscribes to, oldest first, with the same event IDs.`}</p>
-          {replay ? <ReplayProgress webhook={data} replayId={replay} /> : <Form webhook={data} />}
+          {replay ? <ReplayProgress webhook={data} replayId={replay} /> : <RangeForm webhook={data} />}
         </>
       )}
     </Loaded>
@@ -55,7 +56,7 @@ function lastRange(length: (typeof rangeChoices)[number]['key']): { from: string
   return { from: new Date(toMs - ms).toISOString(), to: new Date(toMs).toISOString() };
 }
 
-function Form({ webhook }: { webhook: Webhook }) {
+function RangeForm({ webhook }: { webhook: Webhook }) {
   const search = useSearch({ from: '/webhooks/$webhookId/replay' });
   const navigate = useNavigate({ from: '/webhooks/$webhookId/replay' });
   const shownZone = useZone();
@@ -79,13 +80,7 @@ function Form({ webhook }: { webhook: Webhook }) {
   const set = useSetSearch({ replace: true });
   const onlyFailedField = useFieldValue(onlyFailed, (isOn) => set({ only_failed: isOn ? undefined : '0' }));
   return (
-    <form
-      className="form replay"
-      onSubmit={(event) => {
-        event.preventDefault();
-        confirm.ask();
-      }}
-    >
+    <Form className="form replay" onSubmit={confirm.ask}>
       <div className="filters">
         <Segmented
           label={t`Length of the time range`}
@@ -152,7 +147,7 @@ function Form({ webhook }: { webhook: Webhook }) {
           <p>{t`A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.`}</p>
         )}
       </Confirm>
-    </form>
+    </Form>
   );
 }
 

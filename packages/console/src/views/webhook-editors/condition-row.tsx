@@ -1,6 +1,7 @@
 import { useId, useState } from 'react';
 import { Chip } from '../../lists/filters';
-import { Icon } from '../../parts/icon';
+import { Remark } from '../../parts/form';
+import { IconButton } from '../../parts/icon';
 import { t } from '../../text/language';
 import type { Field } from './fields';
 import {
@@ -65,14 +66,7 @@ export function ConditionRow({
             if (entered.join('.') !== name) onChange({ ...condition, path: entered });
           }}
         />
-        <button
-          type="button"
-          className="icon-btn"
-          aria-label={t`Remove the condition on ${name}`}
-          onClick={onRemove}
-        >
-          <Icon name="close" />
-        </button>
+        <IconButton label={t`Remove the condition on ${name}`} onClick={onRemove} />
       </div>
       {tests.map((test, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: alternatives have no other identity
@@ -80,23 +74,16 @@ export function ConditionRow({
           {index > 0 && <span className="joint">{t`or`}</span>}
           <TestFields test={test} of={name} field={field} onChange={(changed) => change(index, changed)} />
           {tests.length > 1 && (
-            <button
-              type="button"
-              className="icon-btn"
-              aria-label={t`Remove alternative ${index + 1} of ${name}`}
+            <IconButton
+              label={t`Remove alternative ${index + 1} of ${name}`}
+              size={12}
               onClick={() => onChange({ ...condition, tests: tests.toSpliced(index, 1) })}
-            >
-              <Icon name="close" size={12} />
-            </button>
+            />
           )}
         </div>
       ))}
       <div className="condition-foot">
-        {(fault ?? hint) && (
-          <span className={fault ? 'fault' : 'hint'} role={fault ? 'alert' : undefined}>
-            {fault ?? hint}
-          </span>
-        )}
+        <Remark fault={fault} hint={hint} />
         <span className="grow" />
         <button
           type="button"
@@ -256,10 +243,7 @@ function Values({
         }}
       />
       {value === undefined && (
-        <span
-          className="fault"
-          role="alert"
-        >{t`This field is a ${[...(field?.kinds ?? [])].join(` ${t`or`} `)}.`}</span>
+        <Remark fault={t`This field is a ${[...(field?.kinds ?? [])].join(` ${t`or`} `)}.`} />
       )}
       <datalist id={listId}>
         {[...(field?.values ?? [])].map((one) => (

@@ -2,6 +2,7 @@ import { useRouter, useSearch } from '@tanstack/react-router';
 import { type ReactNode, Suspense, useId, useRef } from 'react';
 import { useSetSearch } from '../../address/search';
 import { Button } from '../../parts/button';
+import { Remark } from '../../parts/form';
 
 /** An editor that is open as long as the URL says so, so that the way back closes it. */
 function useEditor(name: string) {
@@ -54,11 +55,7 @@ export function EditorRow({
           {action}
         </Button>
       </div>
-      {fault && (
-        <span className="fault" role="alert">
-          {fault}
-        </span>
-      )}
+      <Remark fault={fault} />
       {editor.isOpen && <Suspense>{children(editor.close)}</Suspense>}
     </div>
   );

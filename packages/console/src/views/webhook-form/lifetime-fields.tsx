@@ -1,10 +1,10 @@
 import { useZone } from '../../browser/preferences';
 import { Button } from '../../parts/button';
+import { Field, Remark } from '../../parts/form';
 import { useNow } from '../../text/clock';
 import { formatRelative, formatSecond } from '../../text/format';
 import { t } from '../../text/language';
 import { TimeField } from '../replay/time-field';
-import { Field } from './field';
 import { scheduleText, useWaitsMs, waitsFaultOf, waitsIn } from './waits';
 import type { WebhookDraft } from './webhook-fields';
 import type { FieldFaults } from './webhook-form';
@@ -32,18 +32,11 @@ export function LifetimeFields({
           </>
         }
         fault={(waits && waitsFaultOf(waits)) ?? faults.of('retry_schedule')}
-      >
-        {(props) => (
-          <input
-            {...props}
-            className="input"
-            placeholder={t`as the service does`}
-            autoComplete="off"
-            value={draft.retry_schedule}
-            onChange={(event) => onChange({ retry_schedule: event.target.value })}
-          />
-        )}
-      </Field>
+        placeholder={t`as the service does`}
+        autoComplete="off"
+        value={draft.retry_schedule}
+        onChange={(event) => onChange({ retry_schedule: event.target.value })}
+      />
       <div className="field">
         <div className="expiry">
           <TimeField
@@ -64,18 +57,8 @@ function ExpiryText({ at, fault }: { at: string; fault: string | undefined }) {
   const now = useNow(15_000);
   const atMs = Date.parse(at);
   const wrong = fault ?? (atMs <= now ? t`This time has passed. Choose one in the future.` : undefined);
-  if (wrong) {
-    return (
-      <span className="fault" role="alert">
-        {wrong}
-      </span>
-    );
-  }
-  return (
-    <span className="hint">
-      {at
-        ? t`The webhook is deleted ${formatRelative(atMs, now)}, on ${formatSecond(atMs, zone)}. What is waiting then is not sent.`
-        : t`Never. At this time, the webhook deletes itself, for example after a trial.`}
-    </span>
-  );
+  const hint = at
+    ? t`The webhook is deleted ${formatRelative(atMs, now)}, on ${formatSecond(atMs, zone)}. What is waiting then is not sent.`
+    : t`Never. At this time, the webhook deletes itself, for example after a trial.`;
+  return <Remark fault={wrong} hint={hint} />;
 }

@@ -1,7 +1,7 @@
 import type { CreatedWebhook } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
@@ -11,22 +11,19 @@ import { showChanged } from '../../api/webhooks';
 import { CodeBlock } from '../../code/code-block';
 import { JsonText } from '../../code/json-text';
 import { Button } from '../../parts/button';
+import { Form } from '../../parts/form';
 import { Breadcrumb } from '../../parts/head';
-import { ProblemNote, Skeleton } from '../../parts/states';
+import { ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { keptInput } from '../../session/kept-input';
 import { sendScopes, usePermission, useToken } from '../../session/token';
 import { newSecret } from '../../text/identifier';
 import { rich, t } from '../../text/language';
-import { SecretBox } from '../receiver/receiver-code';
+import { ReceiverCode, SecretBox } from '../receiver/receiver-code';
 import { keepFreshSecret } from '../receiver/secrets';
 import { Unsaved } from './unsaved';
 import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, Step, WebhookForm } from './webhook-form';
-
-const ReceiverCode = lazy(() =>
-  import('../receiver/receiver-code').then(({ ReceiverCode }) => ({ default: ReceiverCode })),
-);
 
 /** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
 export function NewWebhook() {
@@ -38,14 +35,14 @@ export function NewWebhook() {
         <Link to="/webhooks">{t`Webhooks`}</Link>
       </Breadcrumb>
       <h1>{t`New webhook`}</h1>
-      <Form />
+      <Steps />
     </>
   );
 }
 
 const formName = 'webhook';
 
-function Form() {
+function Steps() {
   const token = useToken();
   const name = productName(useSettings());
   const client = useQueryClient();
@@ -99,13 +96,7 @@ function Form() {
           ? t`The webhook may have been created already. What you entered will be lost, and the secret is not shown again.`
           : t`The webhook has not been created, and what you entered will be lost.`}
       </Unsaved>
-      <form
-        className="form steps"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate(draft, { onSuccess: open });
-        }}
-      >
+      <Form className="form steps" onSubmit={() => create.mutate(draft, { onSuccess: open })}>
         <Step title={t`A receiver that verifies`}>
           <p className="soft">
             {t`The code beside this form verifies each request with this secret.`}
@@ -163,11 +154,9 @@ function Form() {
             {missing && <span className="soft small">{missing}</span>}
           </div>
         </Step>
-      </form>
+      </Form>
       <div className="stack">
-        <Suspense fallback={<Skeleton lines={10} />}>
-          <ReceiverCode url={draft.url.trim()} secret={secret} />
-        </Suspense>
+        <ReceiverCode url={draft.url.trim()} secret={secret} />
         {sampled && <Sample type={sampled} />}
       </div>
     </div>

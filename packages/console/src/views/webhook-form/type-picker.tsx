@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { Chip } from '../../lists/filters';
+import { Remark } from '../../parts/form';
 import { ProblemNote, Skeleton } from '../../parts/states';
 import { rich, t } from '../../text/language';
 import { WithCode } from '../../text/type-name';
@@ -103,11 +104,7 @@ export function TypePicker({
           {types && matching.length === 0 && <p className="soft">{t`No matching event types.`}</p>}
         </div>
       </div>
-      {fault && (
-        <span className="fault" role="alert">
-          {fault}
-        </span>
-      )}
+      <Remark fault={fault} />
     </div>
   );
 }

@@ -79,21 +79,7 @@ export function draftOf(webhook: Webhook): WebhookDraft {
 }
 
 /** The fields of a webhook that the form can change. */
-type WebhookFields = Required<
-  Pick<
-    ChangeWebhookRequest,
-    | 'url'
-    | 'event_types'
-    | 'filter'
-    | 'format'
-    | 'template'
-    | 'description'
-    | 'headers'
-    | 'rate_limit'
-    | 'retry_schedule'
-    | 'expires_at'
-  >
->;
+type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
 
 const jsonText = (value: unknown) => (value === null ? '' : laidOut(value));
 

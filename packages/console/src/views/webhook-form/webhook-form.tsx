@@ -2,12 +2,12 @@ import type { PosthornError } from '@posthorn/client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { faultOf } from '../../api/problem';
 import { Button } from '../../parts/button';
-import { Icon } from '../../parts/icon';
+import { Field, Remark } from '../../parts/form';
+import { IconButton } from '../../parts/icon';
 import { useToken } from '../../session/token';
 import { t } from '../../text/language';
 import { BodyRow } from '../webhook-editors/body-row';
 import { FilterRow } from '../webhook-editors/filter-row';
-import { Field } from './field';
 import { LifetimeFields } from './lifetime-fields';
 import { TypePicker } from './type-picker';
 import { newPair, type WebhookDraft } from './webhook-fields';
@@ -70,37 +70,28 @@ export function WebhookForm({
               : t`An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.`
           }
           fault={faults.of('url')}
-        >
-          {(props) => (
-            <input
-              {...props}
-              className="input mono"
-              type="url"
-              required
-              placeholder="https://example.com/webhooks"
-              value={draft.url}
-              onChange={(event) => change({ url: event.target.value })}
-              onInvalid={(event) => {
-                // The browser's own message does not say what is missing.
-                event.preventDefault();
-                faults.set('url', urlFaultOf(draft.url));
-                focusIfFirst(event.currentTarget);
-              }}
-            />
-          )}
-        </Field>
-        <Field label={t`Name`} hint={t`A name or a note. Optional.`} fault={faults.of('description')}>
-          {(props) => (
-            <input
-              {...props}
-              className="input"
-              maxLength={256}
-              placeholder="orders-eu"
-              value={draft.description}
-              onChange={(event) => change({ description: event.target.value })}
-            />
-          )}
-        </Field>
+          className="mono"
+          type="url"
+          required
+          placeholder="https://example.com/webhooks"
+          value={draft.url}
+          onChange={(event) => change({ url: event.target.value })}
+          onInvalid={(event) => {
+            // The browser's own message does not say what is missing.
+            event.preventDefault();
+            faults.set('url', urlFaultOf(draft.url));
+            focusIfFirst(event.currentTarget);
+          }}
+        />
+        <Field
+          label={t`Name`}
+          hint={t`A name or a note. Optional.`}
+          fault={faults.of('description')}
+          maxLength={256}
+          placeholder="orders-eu"
+          value={draft.description}
+          onChange={(event) => change({ description: event.target.value })}
+        />
       </Step>
       <Step isNumbered={isNumbered} title={t`Which events`}>
         <TypePicker
@@ -130,17 +121,11 @@ export function WebhookForm({
               label={t`Workspace`}
               hint={t`Send only events of this workspace. Leave empty for the whole organization.`}
               fault={faults.of('workspace_id')}
-            >
-              {(props) => (
-                <input
-                  {...props}
-                  className="input mono"
-                  placeholder="WS-berlin"
-                  value={draft.workspace_id}
-                  onChange={(event) => change({ workspace_id: event.target.value })}
-                />
-              )}
-            </Field>
+              className="mono"
+              placeholder="WS-berlin"
+              value={draft.workspace_id}
+              onChange={(event) => change({ workspace_id: event.target.value })}
+            />
           )}
           <HeaderPairs
             draft={draft}
@@ -151,28 +136,19 @@ export function WebhookForm({
             label={t`Rate limit`}
             hint={t`Requests per second, 1 to 1,000. Leave empty for no limit.`}
             fault={faults.of('rate_limit')}
-          >
-            {(props) => (
-              <input
-                {...props}
-                className="input short"
-                type="number"
-                min={1}
-                max={1000}
-                step={1}
-                value={draft.rate_limit}
-                onChange={(event) => change({ rate_limit: event.target.value })}
-                onInvalid={(event) => {
-                  event.preventDefault();
-                  faults.set(
-                    'rate_limit',
-                    t`Enter a whole number from 1 to 1,000, or leave the field empty.`,
-                  );
-                  focusIfFirst(event.currentTarget);
-                }}
-              />
-            )}
-          </Field>
+            className="short"
+            type="number"
+            min={1}
+            max={1000}
+            step={1}
+            value={draft.rate_limit}
+            onChange={(event) => change({ rate_limit: event.target.value })}
+            onInvalid={(event) => {
+              event.preventDefault();
+              faults.set('rate_limit', t`Enter a whole number from 1 to 1,000, or leave the field empty.`);
+              focusIfFirst(event.currentTarget);
+            }}
+          />
           <LifetimeFields draft={draft} faults={faults} onChange={change} />
         </div>
       </details>
@@ -252,16 +228,12 @@ function HeaderPairs({
               autoComplete="off"
               onChange={(event) => set(key, { value: event.target.value })}
             />
-            <button
-              type="button"
-              className="icon-btn"
-              aria-label={t`Remove header ${index + 1}`}
+            <IconButton
+              label={t`Remove header ${index + 1}`}
               onClick={() =>
                 onChange({ ...draft, headers: draft.headers.filter((pair) => pair.key !== key) })
               }
-            >
-              <Icon name="close" />
-            </button>
+            />
           </div>
         ))}
         {draft.headers.length < 10 && (
@@ -273,9 +245,7 @@ function HeaderPairs({
           </div>
         )}
       </div>
-      <span className={fault ? 'fault' : 'hint'}>
-        {fault ?? t`Sent with every request. Values are encrypted and never shown again.`}
-      </span>
+      <Remark fault={fault} hint={t`Sent with every request. Values are encrypted and never shown again.`} />
     </div>
   );
 }

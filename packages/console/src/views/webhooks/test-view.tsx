@@ -12,6 +12,7 @@ import { PrettySwitch } from '../../code/json-text';
 import { RequestBox, ResponseBox } from '../../code/wire';
 import { FilterSelect } from '../../lists/filters';
 import { Button } from '../../parts/button';
+import { Form } from '../../parts/form';
 import { ProblemNote } from '../../parts/states';
 import { formatMs } from '../../text/format';
 import { rich, t } from '../../text/language';
@@ -36,13 +37,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
   });
   return (
     <>
-      <form
-        className="filters"
-        onSubmit={(event) => {
-          event.preventDefault();
-          test.mutate();
-        }}
-      >
+      <Form className="filters" onSubmit={() => test.mutate()}>
         <FilterSelect
           label={t`Event type`}
           value={type}
@@ -53,7 +48,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
           {test.isPending ? t`Sending…` : t`Send a test`}
         </Button>
         <span className="soft small">{rich`One signed request with ${<code>"test": true</code>}. Tests do not appear in lists or statistics.`}</span>
-      </form>
+      </Form>
       {!types && problemIn(query.error) && (
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}

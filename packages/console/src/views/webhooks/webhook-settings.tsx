@@ -6,6 +6,7 @@ import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
 import { showChanged } from '../../api/webhooks';
 import { Button } from '../../parts/button';
+import { Form } from '../../parts/form';
 import { ProblemNote } from '../../parts/states';
 import { showToast } from '../../parts/toast';
 import { keptInput } from '../../session/kept-input';
@@ -101,13 +102,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
         values={{ draft, before: draftOf(webhook) }}
         isChanged={hasChanges}
       >{t`Your changes to this webhook have not been saved.`}</Unsaved>
-      <form
-        className="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate(draft);
-        }}
-      >
+      <Form className="form" onSubmit={() => save.mutate(draft)}>
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
         {sendsElsewhere && (
           <p className="soft small">{t`Stored header values are never sent to another host: whoever can change the URL could read them there. Enter the values of all headers again, or remove the headers.`}</p>
@@ -134,7 +129,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
             >{t`Discard`}</Button>
           )}
         </div>
-      </form>
+      </Form>
     </>
   );
 }
