@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Frame, Page, Route } from 'playwright-core';
+import type { Frame, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record, sendRequest } from '../../server/test/support/client.js';
@@ -767,17 +767,13 @@ describeInBrowser('the console in a browser', async (open) => {
     const ownToken = await tenant.data('GET', '/v1/token');
     const { page, faults } = await watched();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    // What is typed and pasted while the palette is still being loaded is not lost.
-    const held: Route[] = [];
-    await page.route(/\/open-overlay-/, (route) => void held.push(route));
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: /needs attention/ }).waitFor();
     await page.evaluate(`navigator.clipboard.writeText('${event.id.slice(4)}')`);
-    await expect.poll(() => held.length).toBe(1);
+    // What is typed and pasted right after the keys goes to the palette.
     await page.keyboard.press('Control+k');
     await page.keyboard.type('EVT-');
     await page.keyboard.press('Control+v');
-    await held[0]!.continue();
     await expect.poll(() => page.getByRole('combobox', { name: 'Go to' }).inputValue()).toBe(event.id);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'hidden' });

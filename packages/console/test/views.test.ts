@@ -481,7 +481,8 @@ describeInBrowser('the views of the console', async (open) => {
     const rights = page.locator('.facts-row');
     expect(await rights.filter({ hasText: 'events:read' }).first().textContent()).toContain('yes');
     expect(await rights.filter({ hasText: 'audit:read' }).textContent()).toContain('no');
-    await page.getByRole('button', { name: 'UTC' }).click();
+    await page.getByRole('button', { name: 'Local time' }).click();
+    await page.getByRole('button', { name: 'Account' }).click();
     await page.getByRole('button', { name: 'Dark' }).click();
     await page.goto(`${service.publicUrl}/console/events/${event.id}`);
     const shown = await page.locator('dd time').first().textContent();

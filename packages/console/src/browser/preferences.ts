@@ -12,7 +12,7 @@ export const themes = [
   { key: 'dark', label: t`Dark` },
 ] as const satisfies readonly { key: Theme; label: string }[];
 
-export const zone = createStore<Zone>(lastingStorage.get('posthorn.zone') === 'utc' ? 'utc' : 'local');
+const zone = createStore<Zone>(lastingStorage.get('posthorn.zone') === 'utc' ? 'utc' : 'local');
 export const theme = createStore<Theme>(themeOf(embedding.theme ?? lastingStorage.get('posthorn.theme')));
 
 function themeOf(text: string | null): Theme {

@@ -39,6 +39,15 @@ export function barsOf(stats: Stats): StatsBars {
   };
 }
 
+/** What a chart of deliveries shows of the bars: those that arrived, and in a strip below those that did not. */
+export const deliverySeries = (bars: StatsBars) => ({
+  series: [{ label: t`delivered`, className: 'plain', values: bars.delivered }],
+  strip: [
+    { label: t`retried`, className: 'warn', values: bars.retried },
+    { label: t`given up`, className: 'bad', values: bars.givenUp },
+  ],
+});
+
 /** `per minute`, `per 5 min`, `per hour`, `per 3 h`, `per day` */
 export function stepName(stepMs: number): string {
   const single = { 60000: t`per minute`, 3600000: t`per hour`, 86400000: t`per day` }[stepMs];

@@ -6,7 +6,7 @@ import { failedSince, useSettings } from '../api/settings';
 import { formatCount } from '../text/format';
 import { rich, t } from '../text/language';
 import { BarChart } from './bar-chart';
-import { barsOf, isQuiet, stepName } from './bars';
+import { barsOf, deliverySeries, isQuiet, stepName } from './bars';
 import type { PlotProps } from './plot';
 
 /** What the parts of a bar are called, and which state lists them. */
@@ -46,43 +46,32 @@ export function DeliveryChart({
         ...(part && states[part] && { state: states[part] }),
       },
     });
-  if (isQuiet(stats)) {
-    return (
-      <section className="chart" aria-label={t`Deliveries`}>
-        <div className="chart-head">
-          <h2>{t`Deliveries`}</h2>
-          <span className="soft small">{t`no attempts in this time range`}</span>
-          <span className="grow" />
-          {children}
-        </div>
-      </section>
-    );
-  }
+  const isEmpty = isQuiet(stats);
   return (
     <section className="chart" aria-label={t`Deliveries`}>
       <div className="chart-head">
         <h2>{t`Deliveries`}</h2>
         <span className="soft small">
-          {stepName(bars.stepMs)}
-          <span className="wide"> {t`· drag to open a range`}</span>
+          {isEmpty ? t`no attempts in this time range` : stepName(bars.stepMs)}
+          {!isEmpty && <span className="wide"> {t`· drag to open a range`}</span>}
         </span>
         <span className="grow" />
         {children}
       </div>
-      <BarChart
-        starts={bars.starts}
-        stepMs={bars.stepMs}
-        series={[{ label: t`delivered`, className: 'plain', values: bars.delivered }]}
-        strip={[
-          { label: t`retried`, className: 'warn', values: bars.retried },
-          { label: t`given up`, className: 'bad', values: bars.givenUp },
-        ]}
-        label={t`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
-        onPick={openRange}
-        onRange={openRange}
-        {...(notes && { notes })}
-      />
-      <Legend stats={stats} retried={retried} webhookId={webhookId} />
+      {!isEmpty && (
+        <>
+          <BarChart
+            starts={bars.starts}
+            stepMs={bars.stepMs}
+            {...deliverySeries(bars)}
+            label={t`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
+            onPick={openRange}
+            onRange={openRange}
+            {...(notes && { notes })}
+          />
+          <Legend stats={stats} retried={retried} webhookId={webhookId} />
+        </>
+      )}
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { useSetSearch } from '../address/search';
 import { Button, Segmented } from '../parts/button';
 import { formatCount } from '../text/format';
 import { t } from '../text/language';
+import { CodeBlock } from './code-block';
 import { type Piece, prettyJson } from './json';
 
 /** The choice between a body laid out for people and its exact bytes. It is kept in the URL as `text`. */
@@ -45,6 +46,18 @@ export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolea
         </span>
       )}
     </>
+  );
+}
+
+/** JSON in a box, with a button that copies it. */
+export function JsonBlock({
+  isRaw = false,
+  ...block
+}: Parameters<typeof CodeBlock>[0] & { isRaw?: boolean }) {
+  return (
+    <CodeBlock {...block}>
+      <JsonText text={block.text} isRaw={isRaw} />
+    </CodeBlock>
   );
 }
 

@@ -2,7 +2,7 @@ import type { ComponentProps } from 'react';
 
 type Kind = 'primary' | 'danger' | 'slim' | 'danger primary';
 
-export function Button({ kind, ...rest }: ComponentProps<'button'> & { kind?: Kind }) {
+export function Button({ kind, ...rest }: ComponentProps<'button'> & { kind?: Kind | undefined }) {
   return <button type="button" className={kind ? `btn ${kind}` : 'btn'} {...rest} />;
 }
 

@@ -1,67 +1,97 @@
 import type { Token } from '@posthorn/client';
-import { CatchBoundary, useLocation } from '@tanstack/react-router';
-import { type ComponentType, lazy, Suspense, useEffect, useState } from 'react';
+import { Link, useLocation } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { switchZone, useZone } from '../browser/preferences';
 import { useStore } from '../browser/store';
-import { showToast } from '../parts/toast';
+import { Button } from '../parts/button';
+import { Dialog } from '../parts/dialog';
+import { IconButton } from '../parts/icon';
 import { t } from '../text/language';
-import { isMissingPart, whenIdle } from './late-parts';
-import { type OverlayName, overlay, paletteText } from './overlay-store';
+import { overlay } from './overlay-store';
+import { Palette } from './palette';
 import { useShortcuts } from './shortcuts';
+import { isMac } from './top-bar';
+import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
 
-type Overlay = ComponentType<{ name: OverlayName; token: Token }>;
+const close = () => overlay.set(undefined);
 
-const loadOverlay = () => import('./open-overlay').then(({ OpenOverlay }) => OpenOverlay);
-
-/** A lazy component that failed to load never loads again, so the next try needs a new one. */
-const lazyOverlay = (): { Overlay: Overlay } => ({
-  Overlay: lazy(() => loadOverlay().then((component) => ({ default: component }))),
-});
-
-/**
- * What opens above a view: the palette, the other views and the list of shortcuts. If it cannot be loaded, it
- * closes, and the view below stays as it is, with what was typed into it.
- */
+/** What opens above a view: the palette, the other views and the list of shortcuts. */
 export function Overlays({ token }: { token: Token }) {
   useShortcuts(token);
   const open = useStore(overlay);
-  const [{ Overlay }, setOverlay] = useState(lazyOverlay);
   const path = useLocation({ select: ({ pathname }) => pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is another view, which has nothing above it yet
-  useEffect(() => () => overlay.set(undefined), [path]);
-  useEffect(() => {
-    if (open !== 'palette') paletteText.set('');
-  }, [open]);
-  // React shows what it had to wait for after 300 ms at the earliest. What is loaded before opens at once.
-  useEffect(
-    () =>
-      whenIdle(() => {
-        loadOverlay().then(
-          (Loaded) => {
-            // Replacing an open overlay would close it and open it again.
-            if (!overlay.get()) setOverlay({ Overlay: Loaded });
-          },
-          () => undefined,
-        );
-      }),
-    [],
-  );
+  useEffect(() => close, [path]);
+  if (open === 'palette') return <Palette token={token} />;
+  if (open === 'more') return <MoreViews token={token} />;
+  return open && <ShortcutHelp token={token} />;
+}
+
+/** The views and settings that do not fit into the bottom bar on a phone. */
+function MoreViews({ token }: { token: Token }) {
+  const shownZone = useZone();
   return (
-    <CatchBoundary
-      getResetKey={() => open}
-      errorComponent={NotLoaded}
-      onCatch={() => {
-        overlay.set(undefined);
-        setOverlay(lazyOverlay);
-        showToast(t`This part of the console could not be loaded. Try again, or reload the page.`);
-      }}
-    >
-      <Suspense>{open && <Overlay name={open} token={token} />}</Suspense>
-    </CatchBoundary>
+    <Dialog title={t`More`} className="more-views" onClose={close}>
+      <IconButton label={t`Close`} onClick={close} />
+      {viewsOf(token)
+        .filter((view) => !view.icon)
+        .map((view) => (
+          <Link key={view.to} to={view.to} className="btn" onClick={close}>
+            {view.name}
+          </Link>
+        ))}
+      <Link to="/token" className="btn" onClick={close}>
+        {tokenViewName(token)}
+      </Link>
+      {mayOpenReference(token) && (
+        <a
+          href={referencePath}
+          target="_blank"
+          rel="noopener"
+          className="btn"
+          onClick={close}
+        >{t`API reference`}</a>
+      )}
+      <Button
+        onClick={() => {
+          switchZone();
+          close();
+        }}
+      >
+        {shownZone === 'utc' ? t`Show local time` : t`Show UTC`}
+      </Button>
+    </Dialog>
   );
 }
 
-/** Shows nothing if a part is missing. Any other error is for the view. */
-function NotLoaded({ error }: { error: unknown }) {
-  if (!isMissingPart(error)) throw error;
-  return null;
+function ShortcutHelp({ token }: { token: Token }) {
+  const shortcuts: [keys: string[], what: string][] = [
+    [[isMac ? '⌘K' : 'Ctrl K'], t`Go anywhere: a view, a webhook, any ID`],
+    [['/'], t`Filter the list`],
+    [['j', 'k', 'Enter'], t`Next row, previous row, open`],
+    [['r'], t`Redeliver`],
+    [['l'], t`Live mode`],
+    [['u'], t`Local time or UTC`],
+    ...viewsOf(token).map(({ key, name }): [string[], string] => [['g', key], name]),
+    [['?'], t`This list`],
+  ];
+  return (
+    <Dialog title={t`Keyboard shortcuts`} className="help" onClose={close}>
+      <dl>
+        {shortcuts.map(([keys, what]) => (
+          <div key={what} className="facts-row">
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <div className="actions">
+        <Button onClick={close}>{t`Close`}</Button>
+      </div>
+    </Dialog>
+  );
 }

@@ -6,12 +6,11 @@ import type { Search } from '../address/search';
 import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
 import { theme, themes } from '../browser/preferences';
-import { useStore } from '../browser/store';
 import { Dialog } from '../parts/dialog';
 import { permissionOf } from '../session/token';
 import { t } from '../text/language';
 import { webhookName } from '../views/webhooks/webhook-tag';
-import { overlay, paletteText } from './overlay-store';
+import { overlay } from './overlay-store';
 import { consoleAddressIn, isShortFor, loadedIds, unquoted, wholeIdIn } from './pasted';
 import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
 
@@ -34,7 +33,7 @@ export function Palette({ token }: { token: Token }) {
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
   const { history } = useRouter();
-  const text = useStore(paletteText);
+  const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const listId = useId();
   const client = useQueryClient();
@@ -80,7 +79,7 @@ export function Palette({ token }: { token: Token }) {
         placeholder={t`View, webhook, event type, ID or end of an ID`}
         value={text}
         onChange={(event) => {
-          paletteText.set(event.target.value);
+          setText(event.target.value);
           setAt(0);
         }}
         onKeyDown={onKey}

@@ -4,7 +4,7 @@ import { useEffect } from 'react';
 import { useLive } from '../address/live';
 import { switchZone } from '../browser/preferences';
 import { moveInList, rememberRow } from '../lists/place';
-import { overlay, paletteText } from './overlay-store';
+import { overlay } from './overlay-store';
 import { viewsOf } from './views';
 
 const sequenceMs = 1_200;
@@ -21,11 +21,6 @@ function isDialogOpen(): boolean {
   return document.querySelector('[role="alertdialog"], [role="dialog"]') !== null;
 }
 
-/** Returns whether the palette was opened but is still being loaded, so that its field cannot take what is typed. */
-function isPaletteAwaited(): boolean {
-  return overlay.get() === 'palette' && !isDialogOpen();
-}
-
 /** The keyboard shortcuts of every view. `r` presses the button that a view marks with `data-key`. */
 export function useShortcuts(token: Token): void {
   const navigate = useNavigate();
@@ -40,10 +35,6 @@ export function useShortcuts(token: Token): void {
         return;
       }
       if (event.metaKey || event.ctrlKey || event.altKey) return;
-      if (isPaletteAwaited()) {
-        typeAhead(event);
-        return;
-      }
       if (isTyping(event.target) || isDialogOpen() || overlay.get()) return;
       const isSequence = Date.now() - wentAt < sequenceMs;
       wentAt = 0;
@@ -58,17 +49,8 @@ export function useShortcuts(token: Token): void {
       else if (event.key === '/') focusFilter(event);
       else document.querySelector<HTMLElement>(`[data-key="${CSS.escape(event.key)}"]`)?.click();
     };
-    const onPaste = (event: ClipboardEvent) => {
-      if (!isPaletteAwaited()) return;
-      event.preventDefault();
-      paletteText.set(paletteText.get() + (event.clipboardData?.getData('text') ?? ''));
-    };
     addEventListener('keydown', onKey);
-    addEventListener('paste', onPaste);
-    return () => {
-      removeEventListener('keydown', onKey);
-      removeEventListener('paste', onPaste);
-    };
+    return () => removeEventListener('keydown', onKey);
   }, [token, navigate, history, toggle]);
   useEffect(() => {
     const onRow = ({ target }: Event) => {
@@ -82,13 +64,6 @@ export function useShortcuts(token: Token): void {
       for (const name of events) removeEventListener(name, onRow, true);
     };
   }, [history]);
-}
-
-/** Keeps what is typed for the palette, and keeps Enter from what has the focus until then. */
-function typeAhead(event: KeyboardEvent): void {
-  if (event.key === 'Escape') overlay.set(undefined);
-  if (event.key.length === 1) paletteText.set(paletteText.get() + event.key);
-  if (event.key.length === 1 || event.key === 'Enter') event.preventDefault();
 }
 
 function focusFilter(event: KeyboardEvent): void {

@@ -1,7 +1,8 @@
 import { useZone } from '../browser/preferences';
 import { useNow } from './clock';
-import { formatClock, formatDuration, formatExact, formatRelative } from './format';
+import { formatClock, formatDuration, formatExact, formatRelative, formatSecond } from './format';
 import { t } from './language';
+import { splitAtTimes } from './sentence-times';
 
 /** A relative time, with the exact one on hover. */
 export function TimeAgo({ at }: { at: string }) {
@@ -51,5 +52,24 @@ export function Countdown({ to }: { to: string }) {
         ? t`in ${formatDuration(Math.max(1_000, atMs - now))}`
         : t`due ${formatClock(atMs, shownZone, now)}`}
     </time>
+  );
+}
+
+/** A sentence of the API about a failed attempt, with its times in the zone of the page, and in UTC on hover. */
+export function WithTimes({ text }: { text: string }) {
+  const shownZone = useZone();
+  return (
+    <>
+      {splitAtTimes(text).map((part, index) =>
+        typeof part === 'string' ? (
+          part
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text keep their places
+          <time key={index} dateTime={part.at} title={part.text}>
+            {formatSecond(Date.parse(part.at), shownZone)}
+          </time>
+        ),
+      )}
+    </>
   );
 }

@@ -11,7 +11,7 @@ import { Segmented } from '../../parts/button';
 import { usePermission } from '../../session/token';
 import { formatClock } from '../../text/format';
 import { t } from '../../text/language';
-import { webhookNames } from '../webhooks/webhook-names';
+import { webhookNames } from '../webhooks/webhook-tag';
 
 /** `failed_from` says since when a list shows what failed. */
 export type DeliverySearch = RangeSearch &

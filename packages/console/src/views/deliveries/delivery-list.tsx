@@ -18,7 +18,7 @@ import { formatMs } from '../../text/format';
 import { plural, t } from '../../text/language';
 import { ClockTime, Countdown, TimeAgo } from '../../text/time';
 import { TypeName } from '../../text/type-name';
-import { webhookNames } from '../webhooks/webhook-names';
+import { webhookNames } from '../webhooks/webhook-tag';
 import { DeliveryView } from './delivery-detail';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { DeliveryHistogram } from './delivery-histogram';

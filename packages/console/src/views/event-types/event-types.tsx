@@ -6,8 +6,7 @@ import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
-import { CodeBlock } from '../../code/code-block';
-import { JsonText } from '../../code/json-text';
+import { JsonBlock } from '../../code/json-text';
 import { FilterInput } from '../../lists/filters';
 import { type Column, Table } from '../../lists/table';
 import { Button } from '../../parts/button';
@@ -18,7 +17,7 @@ import { usePermission } from '../../session/token';
 import { rich, t } from '../../text/language';
 import { TypeName, WithCode } from '../../text/type-name';
 import { TestResult } from '../webhooks/test-view';
-import { webhookNames } from '../webhooks/webhook-names';
+import { webhookNames } from '../webhooks/webhook-tag';
 
 export function EventTypes() {
   const may = usePermission();
@@ -109,9 +108,7 @@ function TypeDetail({ type }: { type: EventType }) {
         <WithCode text={type.description} />
       </p>
       <SchemaTable schema={type.schema} />
-      <CodeBlock title={t`Sample payload`} text={text} what={t`the sample`}>
-        <JsonText text={text} />
-      </CodeBlock>
+      <JsonBlock title={t`Sample payload`} text={text} what={t`the sample`} />
       {may.send && <SendAsTest key={type.type} type={type.type} />}
     </article>
   );

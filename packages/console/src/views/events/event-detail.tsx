@@ -2,9 +2,8 @@ import type { Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { type EventWithText, eventQuery, subjectHistoryQuery } from '../../api/events';
-import { CodeBlock } from '../../code/code-block';
 import { curlOfPath } from '../../code/curl';
-import { JsonText, PrettySwitch } from '../../code/json-text';
+import { JsonBlock, PrettySwitch } from '../../code/json-text';
 import { Button } from '../../parts/button';
 import { copyText } from '../../parts/copy';
 import { Breadcrumb, Identifier } from '../../parts/head';
@@ -79,14 +78,13 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
           <SubjectHistory event={event} />
         </div>
         <div className="stack">
-          <CodeBlock
+          <JsonBlock
             title={t`Payload`}
             text={payloadText}
             what={t`the payload`}
             aside={<PrettySwitch label={t`Payload format`} isRaw={isRaw} />}
-          >
-            <JsonText text={payloadText} isRaw={isRaw} />
-          </CodeBlock>
+            isRaw={isRaw}
+          />
         </div>
       </div>
     </>

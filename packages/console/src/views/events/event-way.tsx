@@ -15,7 +15,7 @@ import { plural, rich, t } from '../../text/language';
 import { ClockTime, Countdown } from '../../text/time';
 import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
 import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
-import { webhookNames } from '../webhooks/webhook-names';
+import { webhookNames } from '../webhooks/webhook-tag';
 
 /** Why a webhook did not get an event, in a few words. */
 const reasons: Record<string, string> = {

@@ -12,8 +12,7 @@ import { usePermission } from '../../session/token';
 import { useIsPast, useNow } from '../../text/clock';
 import { formatCount, formatDay, formatDuration } from '../../text/format';
 import { plural, rich, t } from '../../text/language';
-import { ClockTime, Countdown, TimeAgo } from '../../text/time';
-import { WithTimes } from '../../text/with-times';
+import { ClockTime, Countdown, TimeAgo, WithTimes } from '../../text/time';
 import {
   ChangeUrl,
   redirectTarget,

@@ -1,8 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useSettings } from '../../api/settings';
-import { theme, themes, useZone, zone } from '../../browser/preferences';
-import { useStore } from '../../browser/store';
-import { Button, Segmented } from '../../parts/button';
+import { Button } from '../../parts/button';
 import { leave } from '../../session/session';
 import { type Scope, useToken } from '../../session/token';
 import { tokenViewName } from '../../shell/views';
@@ -21,8 +19,6 @@ export function TokenView() {
   const token = useToken();
   const settings = useSettings();
   const client = useQueryClient();
-  const shownTheme = useStore(theme);
-  const shownZone = useZone();
   return (
     <>
       <div className="head short">
@@ -68,27 +64,6 @@ export function TokenView() {
               </dd>
             </div>
           ))}
-        </dl>
-      </section>
-      <section className="section">
-        <h2>{t`This browser`}</h2>
-        <dl className="facts controls">
-          <dt>{t`Colors`}</dt>
-          <dd>
-            <Segmented label={t`Colors`} choices={themes} value={shownTheme} onChange={theme.set} />
-          </dd>
-          <dt>{t`Times`}</dt>
-          <dd>
-            <Segmented
-              label={t`Times`}
-              choices={[
-                { key: 'local', label: t`Local` },
-                { key: 'utc', label: 'UTC' },
-              ]}
-              value={shownZone}
-              onChange={zone.set}
-            />
-          </dd>
         </dl>
       </section>
       {settings.version && (

@@ -1,8 +1,7 @@
 import { useRef, useState } from 'react';
 import { faultOf, isUnreachable } from '../../api/problem';
 import { useZone } from '../../browser/preferences';
-import { CodeBlock } from '../../code/code-block';
-import { JsonText } from '../../code/json-text';
+import { JsonBlock } from '../../code/json-text';
 import { Button, Segmented } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { ProblemNote, Skeleton } from '../../parts/states';
@@ -158,9 +157,7 @@ export function BodyEditor({
               )}
               {body !== undefined && !isFaulty && (
                 <div className={preview.isOld ? 'dimmed' : undefined}>
-                  <CodeBlock title={t`Body as it arrives`} text={body} what={t`the body`}>
-                    <JsonText text={body} />
-                  </CodeBlock>
+                  <JsonBlock title={t`Body as it arrives`} text={body} what={t`the body`} />
                 </div>
               )}
             </>

@@ -8,8 +8,7 @@ import { eventTypesQuery } from '../../api/events';
 import { isOutcomeUnknown, isUnreachable, problemIn } from '../../api/problem';
 import { productName, useSettings } from '../../api/settings';
 import { showChanged } from '../../api/webhooks';
-import { CodeBlock } from '../../code/code-block';
-import { JsonText } from '../../code/json-text';
+import { JsonBlock } from '../../code/json-text';
 import { Button } from '../../parts/button';
 import { Form } from '../../parts/form';
 import { Breadcrumb } from '../../parts/head';
@@ -201,9 +200,5 @@ function Sample({ type }: { type: string }) {
   const found = data?.find((one) => one.type === type);
   if (!found) return null;
   const text = JSON.stringify(found.sample);
-  return (
-    <CodeBlock title={t`Sample`} aside={<code>{type}</code>} text={text} what={t`the sample`}>
-      <JsonText text={text} />
-    </CodeBlock>
-  );
+  return <JsonBlock title={t`Sample`} aside={<code>{type}</code>} text={text} what={t`the sample`} />;
 }

@@ -131,32 +131,27 @@ function ResponseTimes({ stats }: { stats: Stats }) {
   const bars = barsOf(stats);
   const { p50_ms: p50, p95_ms: p95 } = stats.totals;
   // Without responses, the axis would have no meaning.
-  if (p50 === null || p95 === null) {
-    return (
-      <section className="chart" aria-label={t`Response times`}>
-        <div className="chart-head">
-          <h2>{t`Response time`}</h2>
-          <span className="soft small">{t`no responses in this time range`}</span>
-        </div>
-      </section>
-    );
-  }
+  const isNone = p50 === null || p95 === null;
   return (
     <section className="chart" aria-label={t`Response times`}>
       <div className="chart-head">
         <h2>{t`Response time`}</h2>
         <span className="soft small">
-          p50 {formatMs(p50)} · p95 {formatMs(p95)}
+          {isNone ? t`no responses in this time range` : `p50 ${formatMs(p50)} · p95 ${formatMs(p95)}`}
         </span>
       </div>
-      <BandChart
-        starts={bars.starts}
-        stepMs={bars.stepMs}
-        p50={bars.p50}
-        p95={bars.p95}
-        label={t`Response times: p50 ${p50} ms, p95 ${p95} ms`}
-      />
-      <p className="soft small">{t`The line is p50, and the band reaches up to p95.`}</p>
+      {!isNone && (
+        <>
+          <BandChart
+            starts={bars.starts}
+            stepMs={bars.stepMs}
+            p50={bars.p50}
+            p95={bars.p95}
+            label={t`Response times: p50 ${p50} ms, p95 ${p95} ms`}
+          />
+          <p className="soft small">{t`The line is p50, and the band reaches up to p95.`}</p>
+        </>
+      )}
     </section>
   );
 }

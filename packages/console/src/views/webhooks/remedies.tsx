@@ -5,6 +5,7 @@ import { useAction } from '../../api/action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery, latestFailureQuery } from '../../api/deliveries';
 import { type JudgedWebhook, showChanged } from '../../api/webhooks';
+import { Button } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
 import { showToast } from '../../parts/toast';
 import { rich, t } from '../../text/language';
@@ -81,11 +82,7 @@ export function ChangeUrl({
   const confirm = useConfirm(change);
   return (
     <>
-      <button
-        type="button"
-        className={isSlim ? 'btn slim' : 'btn'}
-        onClick={confirm.ask}
-      >{t`Change the URL…`}</button>
+      <Button kind={isSlim ? 'slim' : undefined} onClick={confirm.ask}>{t`Change the URL…`}</Button>
       <Confirm
         {...confirm.dialog}
         title={t`Change the URL of ${webhookName(webhook)}?`}
@@ -136,13 +133,12 @@ export function VerifyButton({
   isPrimary?: boolean;
 }) {
   return (
-    <button
-      type="button"
-      className={isPrimary ? 'btn primary' : 'btn'}
+    <Button
+      kind={isPrimary ? 'primary' : undefined}
       disabled={verify.isPending}
       onClick={() => verify.mutate()}
     >
       {verify.isPending ? t`Verifying…` : t`Verify now`}
-    </button>
+    </Button>
   );
 }

@@ -16,8 +16,7 @@ import { Form } from '../../parts/form';
 import { ProblemNote } from '../../parts/states';
 import { formatMs } from '../../text/format';
 import { rich, t } from '../../text/language';
-import { ClockTime } from '../../text/time';
-import { WithTimes } from '../../text/with-times';
+import { ClockTime, WithTimes } from '../../text/time';
 import { outcomeOf } from '../deliveries/delivery-tag';
 
 /** Sends a test event and shows request and response side by side. */
