@@ -4,12 +4,7 @@ import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
 import { dataOf, flag, id, oneOf, organizationId, text, whole } from '../web/schemas.js';
 import { type Catalogue, type EventType, madeFrom } from './catalogue.js';
-import {
-  builtinTypes,
-  type OwnCatalogue,
-  type RecordedPayloads,
-  readOwnCatalogue,
-} from './catalogue-file.js';
+import * as files from './catalogue-file.js';
 import { type AppliedChange, changeCatalogue, readCatalogue, readOwner } from './catalogue-store.js';
 
 const EventTypeSchema = Type.Object(
@@ -69,7 +64,7 @@ const sampleChange: AppliedChange = {
 
 export interface CatalogueContext {
   database: Database;
-  recorded: RecordedPayloads;
+  recorded: files.RecordedPayloads;
   /** Called after a change, so that this node uses it at once. */
   onChange: () => Promise<void>;
 }
@@ -135,13 +130,13 @@ export function catalogueRoutes({ database, recorded, onChange }: CatalogueConte
         },
         { title: 'OwnCatalogue', examples: [{ builtin: true, types: [sampleType] }] },
       ),
-      input: ({ request }, faults): OwnCatalogue => {
+      input: ({ request }, faults): files.OwnCatalogue => {
         const { body } = request;
         if (typeof body !== 'object' || body === null || Array.isArray(body)) {
           faults.push({ pointer: '', code: 'wrong_type', detail: 'must be an object with the field types' });
           return { builtin: true, types: [] };
         }
-        const { own, faults: found } = readOwnCatalogue(body, recorded);
+        const { own, faults: found } = files.readOwnCatalogue(body, recorded);
         faults.push(...found);
         return own;
       },
@@ -166,7 +161,7 @@ export function catalogueRoutes({ database, recorded, onChange }: CatalogueConte
 /** Returns the route that lists the event types on the public listener. */
 export function eventTypeRoutes(catalogue: Catalogue): readonly Route[] {
   const body = madeFrom(catalogue, (current) => JSON.stringify({ data: current.list().map(eventTypeBody) }));
-  const examples = [{ data: builtinTypes().slice(0, 1).map(eventTypeBody) }];
+  const examples = [{ data: files.builtinTypes().slice(0, 1).map(eventTypeBody) }];
   return [
     route({
       method: 'GET',

@@ -15,13 +15,7 @@ import { findWebhook, writeWebhook } from '../webhooks/webhook-writes.js';
 import { attemptLog, deliveryBody, sentRequest } from './delivery-body.js';
 import * as schemas from './delivery-schemas.js';
 import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from './history-store.js';
-import {
-  type DeliveryFilter,
-  type DeliveryPage,
-  listDeliveries,
-  listEventDeliveries,
-  webhooksWithoutDelivery,
-} from './list-store.js';
+import * as lists from './list-store.js';
 import { whyNotDelivered } from './not-delivered.js';
 
 export interface DeliveryContext {
@@ -103,9 +97,9 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       handler: async ({ params: { event_id: id }, tenancy, input }) => {
         const event = await findEvent((read) => read(database), tenancy, id, earliestMs());
         const filter = { ...tenancy, event };
-        const rows = await listEventDeliveries(database, filter, input.after, input.limit + 1);
+        const rows = await lists.listEventDeliveries(database, filter, input.after, input.limit + 1);
         const { data, meta } = searchedPage(pageOf(rows, input.limit), input);
-        const without = await webhooksWithoutDelivery(database, filter);
+        const without = await lists.webhooksWithoutDelivery(database, filter);
         return { data, meta: { ...meta, not_delivered: without.map((one) => whyNotDelivered(event, one)) } };
       },
     }),
@@ -176,12 +170,12 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
   ];
 
   async function listed(
-    of: Pick<DeliveryFilter, 'organization_id' | 'workspace_id' | 'webhook_id'>,
+    of: Pick<lists.DeliveryFilter, 'organization_id' | 'workspace_id' | 'webhook_id'>,
     { status, final, event_type, event_id }: Static<TObject<typeof schemas.deliveryFilters>>,
     input: ListRequest,
   ) {
     const { fromMs, toMs, after, limit } = input;
-    const filter: DeliveryFilter = {
+    const filter: lists.DeliveryFilter = {
       ...of,
       status,
       final: final === undefined ? undefined : final === 'true',
@@ -191,7 +185,7 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       fromMs,
       toMs,
     };
-    return searchedPage(await listDeliveries(database, filter, after, limit), input);
+    return searchedPage(await lists.listDeliveries(database, filter, after, limit), input);
   }
 
   async function findDelivery(request: FastifyRequest) {
@@ -205,7 +199,7 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
   }
 }
 
-function searchedPage(page: DeliveryPage, input: ListRequest) {
+function searchedPage(page: lists.DeliveryPage, input: ListRequest) {
   const { data, meta } = pageBody(page, input, (row) => deliveryBody(row, row.webhook_is_active));
   const { searchedToMs } = page;
   if (searchedToMs === undefined) return { data, meta };

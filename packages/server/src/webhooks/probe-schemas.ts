@@ -1,19 +1,7 @@
 import Type from 'typebox';
 import { attemptErrors } from '../outcomes/outcome.js';
 import { instant } from '../web/lists.js';
-import {
-  choiceOrNull,
-  dataOf,
-  EventSchema,
-  flag,
-  id,
-  mapOf,
-  oneOf,
-  orNull,
-  text,
-  time,
-  whole,
-} from '../web/schemas.js';
+import * as schemas from '../web/schemas.js';
 import { CreateBody, EventTypesField, FilterField, FormatField, TemplateField } from './webhook-schemas.js';
 
 export const TestBody = Type.Object(
@@ -32,17 +20,17 @@ export const TestBody = Type.Object(
 export const ResponseHeaders = (description: string, ...examples: object[]) =>
   Type.Object(
     {
-      'content-type': Type.Optional(text('`Content-Type`.')),
-      location: Type.Optional(text('`Location`.')),
-      'retry-after': Type.Optional(text('`Retry-After`.')),
-      server: Type.Optional(text('`Server`.')),
+      'content-type': Type.Optional(schemas.text('`Content-Type`.')),
+      location: Type.Optional(schemas.text('`Location`.')),
+      'retry-after': Type.Optional(schemas.text('`Retry-After`.')),
+      server: Type.Optional(schemas.text('`Server`.')),
     },
     { title: 'ResponseHeaders', description, ...(examples.length > 0 && { examples }) },
   );
 
 /** The request of a test or a delivery, apart from its URL. */
 export const requestFields = {
-  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
+  headers: schemas.mapOf(Type.Union([Type.String(), Type.Null()]), {
     description: 'Request headers, without signatures. The values of custom headers are null.',
     examples: [
       {
@@ -59,8 +47,8 @@ export const requestFields = {
       },
     ],
   }),
-  body: orNull(
-    text(
+  body: schemas.orNull(
+    schemas.text(
       'Request body. Null if the token lacks the `events:read` scope, if the event no longer exists, or if the format of ' +
         'the webhook has changed since.',
       '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
@@ -68,29 +56,41 @@ export const requestFields = {
   ),
 };
 
-export const TestResult = dataOf(
+export const TestResult = schemas.dataOf(
   Type.Object(
     {
-      id: id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.'),
-      webhook_id: id('WHK', 'Webhook ID.'),
-      event_id: id('EVT', 'Event ID, as in the body that was sent.'),
-      event_type: text('Event type.', 'invoice.finalized'),
-      status: oneOf(['success', 'failed'], '`success` if the receiver returned 2xx in time.', 'success'),
-      http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.', 200)),
-      response_time_ms: whole('Duration of the attempt in milliseconds.', 41),
-      error: choiceOrNull(
+      id: schemas.id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.'),
+      webhook_id: schemas.id('WHK', 'Webhook ID.'),
+      event_id: schemas.id('EVT', 'Event ID, as in the body that was sent.'),
+      event_type: schemas.text('Event type.', 'invoice.finalized'),
+      status: schemas.oneOf(
+        ['success', 'failed'],
+        '`success` if the receiver returned 2xx in time.',
+        'success',
+      ),
+      http_status: schemas.orNull(
+        schemas.whole('HTTP status that the receiver returned. Null if no response arrived.', 200),
+      ),
+      response_time_ms: schemas.whole('Duration of the attempt in milliseconds.', 41),
+      error: schemas.choiceOrNull(
         'AttemptError',
         attemptErrors,
         'Why no response arrived. Null if a response arrived.',
         null,
       ),
-      attempted_at: time('Time of the attempt.'),
-      error_detail: orNull(text('What happened, in one or two sentences. Null for `success`.'), null),
-      remedy: orNull(text('What to do about it, in one or two sentences. Null for `success`.'), null),
-      response: orNull(text('First 1 KiB of the response body, as text.', 'ok')),
+      attempted_at: schemas.time('Time of the attempt.'),
+      error_detail: schemas.orNull(
+        schemas.text('What happened, in one or two sentences. Null for `success`.'),
+        null,
+      ),
+      remedy: schemas.orNull(
+        schemas.text('What to do about it, in one or two sentences. Null for `success`.'),
+        null,
+      ),
+      response: schemas.orNull(schemas.text('First 1 KiB of the response body, as text.', 'ok')),
       response_headers: ResponseHeaders('The response headers listed here, if the receiver sent them.', {}),
       request: Type.Object(
-        { url: text('URL.', 'https://example.com/webhooks'), ...requestFields },
+        { url: schemas.text('URL.', 'https://example.com/webhooks'), ...requestFields },
         { title: 'TestRequest', description: 'The request, without signatures.' },
       ),
     },
@@ -112,20 +112,23 @@ export const PreviewBody = Type.Object(
   { additionalProperties: false },
 );
 
-export const PreviewResult = dataOf(
+export const PreviewResult = schemas.dataOf(
   Type.Object(
     {
-      from: time('Start of the time range.'),
-      to: time('End of the time range.'),
-      examined: whole('How many events were examined: the newest ones of the range, at most 10,000.', 1800),
-      matched: whole('How many of them the webhook would have got.', 12),
-      is_complete: flag('Whether all events of the range were examined.', true),
+      from: schemas.time('Start of the time range.'),
+      to: schemas.time('End of the time range.'),
+      examined: schemas.whole(
+        'How many events were examined: the newest ones of the range, at most 10,000.',
+        1800,
+      ),
+      matched: schemas.whole('How many of them the webhook would have got.', 12),
+      is_complete: schemas.flag('Whether all events of the range were examined.', true),
       events: Type.Array(
         Type.Object(
           {
-            ...EventSchema.properties,
+            ...schemas.EventSchema.properties,
             body: Type.Optional(
-              text(
+              schemas.text(
                 'The body as it would be sent. Only present if the request has a `format`.',
                 '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
               ),

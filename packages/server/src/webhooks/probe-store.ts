@@ -8,13 +8,7 @@ import {
   verificationFailedType,
   type Webhook,
 } from './webhook.js';
-import {
-  changeWebhook,
-  readWebhook,
-  type WebhookChange,
-  type WebhookKey,
-  webhookColumns,
-} from './webhook-store.js';
+import * as store from './webhook-store.js';
 
 /**
  * Writes the result of a verification and the changes that depend on it, and records a failure as an event, in one
@@ -30,10 +24,10 @@ export async function settleVerification(
   failure: VerificationFailure | undefined,
   now: Date,
   room: Room,
-  options: { change?: WebhookChange; automatic?: boolean } = {},
+  options: { change?: store.WebhookChange; automatic?: boolean } = {},
 ): Promise<{ webhook: Webhook; batch: RecordedBatch | undefined } | undefined> {
   await requireHere(client, webhook.organization_id, verificationFailedType);
-  const current = await readWebhook(
+  const current = await store.readWebhook(
     client,
     { organization_id: webhook.organization_id, id: webhook.id },
     true,
@@ -42,7 +36,7 @@ export async function settleVerification(
   const verified = options.change?.status ?? (current.status === 'paused' ? 'paused' : 'active');
   const stays = current.status === 'paused' && options.change?.url === undefined;
   const retryAt = verified === 'paused' ? null : new Date(now.getTime() + reverifyAfterMs[0]);
-  const change: WebhookChange = {
+  const change: store.WebhookChange = {
     ...options.change,
     ...(failure && !stays
       ? { status: 'unverified', ...(!options.automatic && { verifications: 0, verify_at: retryAt }) }
@@ -50,7 +44,7 @@ export async function settleVerification(
     disabled_reason: null,
     verification_failure: failure ? { at: now.toISOString(), ...failure } : null,
   };
-  const changed = await changeWebhook(client, current, change);
+  const changed = await store.changeWebhook(client, current, change);
   if (!changed) return undefined;
   if (!failure) {
     await clearFailures(client, changed);
@@ -84,7 +78,7 @@ export async function takeDueVerifications(
             order by d.turn, v.verify_at
             limit $3
               for update of v skip locked)
-  returning ${webhookColumns}`,
+  returning ${store.webhookColumns}`,
     values: [now, reverifyAfterMs, limit],
   });
   return rows;
@@ -100,7 +94,7 @@ const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
 /** Counts a test event. Returns false if the webhook has reached its limit per minute. */
 export async function countTest(
   database: Queryable,
-  key: WebhookKey,
+  key: store.WebhookKey,
   now: Date,
   max: number,
 ): Promise<boolean> {
@@ -116,7 +110,7 @@ export async function countTest(
 }
 
 /** Clears the failures of a webhook that was verified or resumed, so that it is not disabled because of earlier ones. */
-export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
+export async function clearFailures(client: Queryable, key: store.WebhookKey): Promise<void> {
   await client.query({
     text: `
   update posthorn.webhook_health

@@ -14,14 +14,7 @@ import { storedFilter } from './filter.js';
 import { storedFormat } from './format.js';
 import { clearFailures, countTest, settleVerification } from './probe-store.js';
 import type { DeliveryControl } from './probes.js';
-import {
-  distinctTypes,
-  testsPerMinuteMax,
-  verificationFailedType,
-  type Webhook,
-  type WebhookStatus,
-  webhookDisabled,
-} from './webhook.js';
+import * as webhooks from './webhook.js';
 import { changedHeaders, movedHeaders, replacedHeaders, sealHeaders } from './webhook-headers.js';
 import type { InputContext } from './webhook-input.js';
 import type { CreateBody, PatchBody } from './webhook-schemas.js';
@@ -52,7 +45,7 @@ export async function create(
   const secret = body.secret ?? generatedSecret();
   const asked = {
     ...{ id, organization_id, workspace_id, url, description, rate_limit, retry_schedule },
-    event_types: distinctTypes(body.event_types),
+    event_types: webhooks.distinctTypes(body.event_types),
     created_at: new Date(now()),
     secret: secrets.seal(secret, id),
     expires_at: timeOf(expires_at),
@@ -94,14 +87,14 @@ export async function change(
   context: WebhookContext,
   request: FastifyRequest,
   body: Static<typeof PatchBody>,
-): Promise<Webhook> {
+): Promise<webhooks.Webhook> {
   const { database, control, secrets } = context;
   const { event_types, expires_at, headers, filter, format, template, status, ...others } = body;
   const { url } = others;
   const webhook = await writes.findWebhook(database, request);
   const changes: WebhookChange = {
     ...others,
-    ...(event_types !== undefined && { event_types: distinctTypes(event_types) }),
+    ...(event_types !== undefined && { event_types: webhooks.distinctTypes(event_types) }),
     ...(expires_at !== undefined && { expires_at: timeOf(expires_at) }),
     ...(headers !== undefined && changedHeaders(webhook, headers, secrets)),
     ...(filter !== undefined && storedFilter(filter)),
@@ -145,10 +138,10 @@ export async function change(
 async function changeUnverified(
   { database, control }: WebhookContext,
   request: FastifyRequest,
-  seen: Webhook,
+  seen: webhooks.Webhook,
   change: WebhookChange,
-  status: WebhookStatus | undefined,
-): Promise<Webhook | undefined> {
+  status: webhooks.WebhookStatus | undefined,
+): Promise<webhooks.Webhook | undefined> {
   const written = await writes.writeWebhook(database, request, async (client) => {
     const webhook = await writes.findWebhook(client, request, true);
     const refused = { webhook, changes: {}, result: undefined };
@@ -169,7 +162,7 @@ async function changeUnverified(
       return refused;
     }
     const batch = disabledNow
-      ? await recordBatch(client, batchOf([webhookDisabled(webhook, 'manual')]), control.room())
+      ? await recordBatch(client, batchOf([webhooks.webhookDisabled(webhook, 'manual')]), control.room())
       : undefined;
     const changes = writes.webhookChanges(webhook, changed);
     return { webhook, action: writes.changeAction(webhook, changed), changes, result: { changed, batch } };
@@ -178,18 +171,20 @@ async function changeUnverified(
   return written?.changed;
 }
 
-const isReady = ({ status }: Webhook) => status === 'active' || status === 'paused';
+const isReady = ({ status }: webhooks.Webhook) => status === 'active' || status === 'paused';
 
 /** Verifies a webhook again. Returns it as it is then. */
-export async function verify(context: WebhookContext, request: FastifyRequest): Promise<Webhook> {
+export async function verify(context: WebhookContext, request: FastifyRequest): Promise<webhooks.Webhook> {
   const { database, control } = context;
   const webhook = await writes.findWebhook(database, request);
   if (webhook.status === 'disabled') {
     const detail = 'The webhook is disabled. To activate it, send PATCH with {"status": "active"}.';
     throw new Problem('webhook_not_active', detail);
   }
-  const actionOf = (_before: Webhook, after: Webhook) =>
-    after.status === 'unverified' || after.verification_failure ? verificationFailedType : 'webhook.verified';
+  const actionOf = (_before: webhooks.Webhook, after: webhooks.Webhook) =>
+    after.status === 'unverified' || after.verification_failure
+      ? webhooks.verificationFailedType
+      : 'webhook.verified';
   const settled =
     (await settle(context, request, webhook, {}, actionOf)) ??
     // The result is discarded, because the webhook changed while it was being verified.
@@ -208,10 +203,13 @@ export async function verify(context: WebhookContext, request: FastifyRequest): 
 async function settle(
   { database, control, now }: WebhookContext,
   request: FastifyRequest,
-  webhook: Webhook,
+  webhook: webhooks.Webhook,
   change: WebhookChange,
-  actionOf?: (before: Webhook, after: Webhook) => NonNullable<writes.WebhookWrite<unknown>['action']>,
-): Promise<Webhook | undefined> {
+  actionOf?: (
+    before: webhooks.Webhook,
+    after: webhooks.Webhook,
+  ) => NonNullable<writes.WebhookWrite<unknown>['action']>,
+): Promise<webhooks.Webhook | undefined> {
   const { url = webhook.url, headers = webhook.headers, format = webhook.format } = change;
   const failure = await control.verify({ ...webhook, url, headers, format });
   const settled = await writes.writeWebhook(database, request, async (client) => {
@@ -261,7 +259,7 @@ export async function rotate(
 
 /** Returns the secret that stays valid during the grace period, as it is stored; null if there is none. */
 function secretBefore(
-  webhook: Webhook,
+  webhook: webhooks.Webhook,
   given: string | undefined,
   secrets: SecretBox,
   nowMs: number,
@@ -285,8 +283,8 @@ export async function test(
 ): Promise<object> {
   const webhook = await writes.findWebhook(database, request);
   await writes.writeWebhook(database, request, async (client) => {
-    if (!(await countTest(client, webhook, new Date(now()), testsPerMinuteMax))) {
-      const detail = `A webhook can be tested ${testsPerMinuteMax} times per minute.`;
+    if (!(await countTest(client, webhook, new Date(now()), webhooks.testsPerMinuteMax))) {
+      const detail = `A webhook can be tested ${webhooks.testsPerMinuteMax} times per minute.`;
       throw new Problem('rate_limited', detail, { headers: { 'Retry-After': '60' } });
     }
     const changes = changesBetween(undefined, { event_type: type });

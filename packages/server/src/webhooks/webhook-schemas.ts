@@ -2,19 +2,7 @@ import Type from 'typebox';
 import { durationPattern } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
-import {
-  choiceOrNull,
-  dataOf,
-  diagnosisFields,
-  id,
-  mapOf,
-  oneOf,
-  organizationId,
-  orNull,
-  text,
-  time,
-  whole,
-} from '../web/schemas.js';
+import * as schemas from '../web/schemas.js';
 import type { Filter } from './filter.js';
 import { formats } from './format.js';
 import type { Template } from './template.js';
@@ -23,15 +11,17 @@ import { documentedHeaders, type GivenHeaders } from './webhook-headers.js';
 
 const VerificationFailure = Type.Object(
   {
-    at: time('Time of the verification.'),
-    reason: text(
+    at: schemas.time('Time of the verification.'),
+    reason: schemas.text(
       'Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200.',
       'connect',
     ),
-    http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.')),
-    duration_ms: whole('Duration in milliseconds.'),
-    response: orNull(text('First 1 KiB of the response body, as text.')),
-    ...diagnosisFields,
+    http_status: schemas.orNull(
+      schemas.whole('HTTP status that the receiver returned. Null if no response arrived.'),
+    ),
+    duration_ms: schemas.whole('Duration in milliseconds.'),
+    response: schemas.orNull(schemas.text('First 1 KiB of the response body, as text.')),
+    ...schemas.diagnosisFields,
   },
   { title: 'VerificationFailure' },
 );
@@ -52,7 +42,7 @@ const formatText =
   'The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. ' +
   '`thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the ' +
   'incoming webhook of a chat. `template`: the body that `template` describes.';
-export const FormatField = choiceOrNull(
+export const FormatField = schemas.choiceOrNull(
   'Format',
   formats,
   `${formatText} Default: \`envelope\`.`,
@@ -72,7 +62,7 @@ export const TemplateField = Type.Unsafe<Template | null>({
 
 /** What requests can set, and responses contain in the same form. */
 const settings = {
-  description: orNull(
+  description: schemas.orNull(
     Type.String({
       maxLength: 256,
       pattern: textPattern.storable,
@@ -80,7 +70,7 @@ const settings = {
       examples: ['orders-eu'],
     }),
   ),
-  rate_limit: orNull(
+  rate_limit: schemas.orNull(
     Type.Integer({
       minimum: 1,
       maximum: 1000,
@@ -90,7 +80,7 @@ const settings = {
       examples: [null],
     }),
   ),
-  retry_schedule: orNull(
+  retry_schedule: schemas.orNull(
     Type.Array(Type.String(), {
       minItems: 1,
       maxItems: 19,
@@ -100,7 +90,7 @@ const settings = {
       examples: [['30s', '10m', '6h']],
     }),
   ),
-  expires_at: orNull(
+  expires_at: schemas.orNull(
     Type.String({
       'x-documented': { format: 'date-time' },
       description: 'Time at which the webhook is deleted. Null means never.',
@@ -133,31 +123,31 @@ const settingFields = Type.Partial(
 ).properties;
 
 const generatedSecret = Type.Optional(
-  text('The generated secret. Only present if the request had no secret. It is not returned again.'),
+  schemas.text('The generated secret. Only present if the request had no secret. It is not returned again.'),
 );
 
 const fields = {
-  id: id('WHK', 'Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
-  organization_id: organizationId,
-  workspace_id: orNull(
-    text('Workspace ID. Null if the webhook receives events from the whole organization.'),
+  id: schemas.id('WHK', 'Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  organization_id: schemas.organizationId,
+  workspace_id: schemas.orNull(
+    schemas.text('Workspace ID. Null if the webhook receives events from the whole organization.'),
     null,
   ),
-  url: text('URL that events are sent to.', 'https://example.com/webhooks'),
-  status: oneOf(
+  url: schemas.text('URL that events are sent to.', 'https://example.com/webhooks'),
+  status: schemas.oneOf(
     webhookStatuses,
     'An `active` webhook receives events. While it is `paused`, they wait. While it is `unverified` or `disabled`, it ' +
       'receives none.',
     'active',
   ),
   ...settings,
-  headers: mapOf(Type.Union([Type.String(), Type.Null()]), {
+  headers: schemas.mapOf(Type.Union([Type.String(), Type.Null()]), {
     description: 'Names of the custom headers. Their values are always null.',
     examples: [{ Authorization: null }],
   }),
-  format: oneOf(formats, formatText, 'envelope'),
+  format: schemas.oneOf(formats, formatText, 'envelope'),
   template: TemplateField,
-  disabled_reason: choiceOrNull(
+  disabled_reason: schemas.choiceOrNull(
     'DisabledReason',
     ['gone', 'failing', 'manual'],
     'Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null.',
@@ -167,24 +157,28 @@ const fields = {
     description: 'Event types that the webhook subscribes to.',
     examples: [['invoice.*', 'incident.opened']],
   }),
-  created_at: time('Time when the webhook was created.'),
-  last_delivery_at: orNull(time('Time of the latest delivery attempt. Null before the first attempt.')),
-  last_delivery_status: choiceOrNull(
+  created_at: schemas.time('Time when the webhook was created.'),
+  last_delivery_at: schemas.orNull(
+    schemas.time('Time of the latest delivery attempt. Null before the first attempt.'),
+  ),
+  last_delivery_status: schemas.choiceOrNull(
     'AttemptStatus',
     ['success', 'failed'],
     'Result of the latest delivery attempt. Null before the first attempt.',
     'success',
   ),
-  failing_since: orNull(
-    time('Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.'),
+  failing_since: schemas.orNull(
+    schemas.time(
+      'Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.',
+    ),
     null,
   ),
   verification_failure: Type.Union([VerificationFailure, Type.Null()], {
     description: 'Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null.',
     examples: [null],
   }),
-  previous_secret_until: orNull(
-    time(
+  previous_secret_until: schemas.orNull(
+    schemas.time(
       'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
     ),
     null,
@@ -194,10 +188,10 @@ const { last_delivery_at, last_delivery_status, failing_since, previous_secret_u
 
 /** One webhook. No read ever returns its secret. */
 export const WebhookSchema = Type.Object(fields, { title: 'Webhook' });
-export const CreatedWebhook = dataOf(
+export const CreatedWebhook = schemas.dataOf(
   Type.Object({ ...created, secret: generatedSecret }, { title: 'CreatedWebhook' }),
 );
-export const RotatedWebhook = dataOf(
+export const RotatedWebhook = schemas.dataOf(
   Type.Object({ ...fields, secret: generatedSecret }, { title: 'RotatedWebhook' }),
 );
 
@@ -256,7 +250,7 @@ export const CreateBody = Type.Object(
     secret: SecretField,
     ...settingFields,
     status: Type.Optional(
-      oneOf(
+      schemas.oneOf(
         ['disabled'],
         '`disabled` creates the webhook without a verification, so that your receiver can get the secret first. To ' +
           'verify and activate it, send PATCH with `"status": "active"`.',
@@ -272,7 +266,7 @@ export const PatchBody = Type.Object(
     event_types: Type.Optional(EventTypesField),
     ...settingFields,
     status: Type.Optional(
-      oneOf(
+      schemas.oneOf(
         ['active', 'paused', 'disabled'],
         '`paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. ' +
           '`active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes ' +
@@ -305,5 +299,5 @@ export const NoBody = Type.Object(
 );
 
 export const webhookParams = Type.Object({
-  webhook_id: text('Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  webhook_id: schemas.text('Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
 });
