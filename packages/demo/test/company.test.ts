@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type Lifecycle, lifecycles } from '../../server/src/resources/lifecycles.js';
 import {
   createInputChecker,
   creationSchema,
+  type Lifecycle,
+  lifecycles,
   moveSchema,
 } from '../../server/src/resources/resource-schema.js';
 import { documentedTypes } from '../../server/test/support/catalogue.js';

@@ -10,7 +10,7 @@ import { createEventChecker } from './events/new-event.js';
 import type { Recorder } from './events/recorder.js';
 import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
 import { metricsRoute } from './operations/metrics.js';
-import type { PublicApiParts } from './public-routes.js';
+import type { PublicApiParts } from './public-api.js';
 import { platformGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';

@@ -54,10 +54,9 @@ const rules = new RegExp(
     'cells/relocation',
     'engine/(health|lane|limits|policy)',
     'events/(event|new-event|payload-text)',
-    'resources/(lifecycles|resource|resource-schema)',
+    'resources/(resource|resource-schema)',
     'sending/request',
     'stats/stats',
-    'web/source-address',
     'webhooks/(webhook|webhook-headers|webhook-url)',
   ].join('|')})\\.ts$`,
 );

@@ -1,7 +1,6 @@
 import { CommandFailure, jsonLines } from 'posthorn';
 import * as chains from '../audit/chain-store.js';
-import { type OperatorCommand, organizationOf } from './operator.js';
-import { withDatabase } from './with-database.js';
+import { type OperatorCommand, organizationOf, withDatabase } from './operator.js';
 
 const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };
 

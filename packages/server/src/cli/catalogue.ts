@@ -3,8 +3,7 @@ import { CommandFailure, json, type Terminal } from 'posthorn';
 import { type OwnCatalogue, readOwnCatalogue, reasonOf } from '../catalogue/catalogue-file.js';
 import { type AppliedChange, changeCatalogue } from '../catalogue/catalogue-store.js';
 import { recordedPayloads } from '../resources/resource-operations.js';
-import type { OperatorCommand } from './operator.js';
-import { withDatabase } from './with-database.js';
+import { type OperatorCommand, withDatabase } from './operator.js';
 
 const argument = { name: 'file', description: 'A file in the format of POSTHORN_CATALOGUE.' };
 

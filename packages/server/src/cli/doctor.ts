@@ -21,8 +21,7 @@ import {
   warning,
   webhooksText,
 } from './finding.js';
-import type { OperatorCommand } from './operator.js';
-import { type OpenDatabase, openTarget } from './with-database.js';
+import { type OpenDatabase, type OperatorCommand, openTarget } from './operator.js';
 
 const clockMsMax = 1_000;
 

@@ -4,7 +4,7 @@ import { Database } from '../postgres/database.js';
 import { readDatabaseIdentity } from '../postgres/database-checks.js';
 import { isConnectFailure, isTooSlow, isUnreachable, reasonOf } from '../postgres/database-errors.js';
 import type { Config } from '../settings/config.js';
-import { connectAdvice, tooSlow } from './with-database.js';
+import { connectAdvice, tooSlow } from './operator.js';
 
 /** What to do about webhooks whose secrets no key decrypts. */
 export const restoreKey =

@@ -7,14 +7,14 @@ import { auditEntryJson, earliestAuditMs } from '../audit/audit.js';
 import { type AuditFilter, readNewestAudit } from '../audit/audit-store.js';
 import { readCatalogue } from '../catalogue/catalogue-store.js';
 import type { Database } from '../postgres/database.js';
-import { type PublicApiParts, publicRoutes } from '../public-routes.js';
+import { type PublicApiParts, publicRoutes } from '../public-api.js';
 import type { Config } from '../settings/config.js';
 import { Notifier } from '../signals/notifier.js';
 import { Problem } from '../values/problem.js';
 import { createListener } from '../web/listener.js';
 import { addRoutes } from '../web/route.js';
 import { UnsentBytes } from '../web/unsent-bytes.js';
-import { openDatabase, requireHere } from './with-database.js';
+import { openDatabase, requireHere } from './operator.js';
 
 /** What an operator asks for. Without an organization, this is the audit log of all organizations. */
 export type Asked = Omit<AuditFilter, 'organization_id' | 'fromMs'> & {

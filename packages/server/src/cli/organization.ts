@@ -1,8 +1,7 @@
 import { CommandFailure, json, requireConfirmation, UsageError } from 'posthorn';
 import { nameMax, renameOrganization } from '../access/organization-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
-import { forgetOrganization } from '../moving/forget.js';
-import { grouped, Move, seconds } from '../moving/move.js';
+import { forgetOrganization, grouped, Move, seconds } from '../moving/move.js';
 import type { Step } from '../moving/plan.js';
 import { type Cells, MoveRefused } from '../moving/state-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
@@ -15,8 +14,13 @@ import { dayMs, parseDurationMs } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import type { SecretBox } from '../values/secret-box.js';
-import type { OperatorCommand, OperatorContext } from './operator.js';
-import { unreachableFailure, withDatabase, writtenHere } from './with-database.js';
+import {
+  type OperatorCommand,
+  type OperatorContext,
+  unreachableFailure,
+  withDatabase,
+  writtenHere,
+} from './operator.js';
 
 /** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';

@@ -9,10 +9,9 @@ import { connectionsOf, type Figures, Member, type SharedUrls, type Start } from
 import { Supervisor, supervisorNumber } from '../processes/supervisor.js';
 import { startService } from '../service.js';
 import { type Config, unknownSettings } from '../settings/config.js';
-import type { OperatorError } from '../values/operator-error.js';
-import { failureOf, type OperatorContext } from './operator.js';
+import type { OperatorError } from '../values/problem.js';
+import { failureOf, type OperatorContext, openTarget } from './operator.js';
 import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
-import { openTarget } from './with-database.js';
 
 /** Runs several processes under a supervisor until a signal ends them. */
 export async function serveProcesses({ config, env, terminal }: OperatorContext): Promise<void> {

@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import { json } from 'posthorn';
 import { blocked, migrate } from '../postgres/migrate.js';
 import { unknownSettings } from '../settings/config.js';
-import type { OperatorCommand } from './operator.js';
+import { type OperatorCommand, openTarget } from './operator.js';
 import { createLogger, stopSignal, useHeapSparingly, welcome } from './service-process.js';
-import { openTarget } from './with-database.js';
 
 const drainMsMax = 9_900;
 /** A start that takes longer waits for the database, or for another node to migrate it. */

@@ -1,16 +1,10 @@
 import * as cli from 'posthorn';
-import {
-  type FailingWebhook,
-  type Overview,
-  type Partitions,
-  readOverview,
-} from '../operations/overview-store.js';
+import * as overviews from '../operations/overview-store.js';
 import type { Config } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
 import { durationText } from '../values/duration.js';
 import { restoreKey, webhooksText } from './finding.js';
-import type { OperatorCommand } from './operator.js';
-import { withDatabase } from './with-database.js';
+import { type OperatorCommand, withDatabase } from './operator.js';
 
 const failingMax = '10';
 const longWaitSeconds = 60;
@@ -31,7 +25,7 @@ export const status: OperatorCommand = {
   run: async ({ options, config, terminal }) => {
     const limit = cli.limitOf({ limit: options.limit ?? failingMax });
     const overview = await withDatabase(config, async (database) =>
-      readOverview(database, limit, await keyPrefixes(config)),
+      overviews.readOverview(database, limit, await keyPrefixes(config)),
     );
     if (options.json) {
       const failing_webhooks = overview.failing_webhooks.map((one) => ({
@@ -67,7 +61,7 @@ async function keyPrefixes(config: Config): Promise<readonly Buffer[] | undefine
   return (await openSecretBox(config)).prefixes;
 }
 
-function showFigures(terminal: cli.Terminal, overview: Overview): void {
+function showFigures(terminal: cli.Terminal, overview: overviews.Overview): void {
   const { nodes, deliveries, webhooks, oldest_due_seconds: oldestDueSeconds } = overview;
   const alive = nodes.filter((node) => node.alive);
   const dead = nodes.length - alive.length;
@@ -97,7 +91,10 @@ function secretKeyText(undecryptable: number | null): string {
 
 /** Returns what needs attention, each with what to do about it. */
 export function adviceFor(
-  overview: Pick<Overview, 'nodes' | 'partitions' | 'oldest_due_seconds' | 'undecryptable_webhooks'>,
+  overview: Pick<
+    overviews.Overview,
+    'nodes' | 'partitions' | 'oldest_due_seconds' | 'undecryptable_webhooks'
+  >,
   nowMs: number,
 ): string[] {
   const { nodes, partitions, oldest_due_seconds: oldestDueSeconds } = overview;
@@ -122,7 +119,7 @@ export function adviceFor(
   return advice;
 }
 
-const failingColumns: readonly cli.Column<FailingWebhook>[] = [
+const failingColumns: readonly cli.Column<overviews.FailingWebhook>[] = [
   { title: 'webhook', of: ({ webhook_id }) => webhook_id },
   cli.timeColumn('failing since', ({ failing_since }) => failing_since),
   { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
@@ -134,7 +131,7 @@ const failingColumns: readonly cli.Column<FailingWebhook>[] = [
   },
 ];
 
-const partitionColumns: readonly cli.Column<Partitions>[] = [
+const partitionColumns: readonly cli.Column<overviews.Partitions>[] = [
   { title: 'table', of: ({ table }) => table },
   { title: 'partitions', of: ({ partitions }) => String(partitions) },
   { title: 'size', of: ({ bytes }) => String(bytes), short: ({ bytes }) => megabytes(bytes) },

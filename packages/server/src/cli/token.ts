@@ -6,8 +6,15 @@ import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
-import { matching, type OperatorCommand, organizationOf, workspaceOf } from './operator.js';
-import { requireHere, withDatabase, writtenHere } from './with-database.js';
+import {
+  matching,
+  type OperatorCommand,
+  organizationOf,
+  requireHere,
+  withDatabase,
+  workspaceOf,
+  writtenHere,
+} from './operator.js';
 
 export const tokenCreate: OperatorCommand = {
   name: 'token create',

@@ -1,3 +1,4 @@
+import type { StoredEvent } from '../events/event.js';
 import type { LeasedDelivery, OpenGroup, Room } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
 import { limits } from './limits.js';
@@ -20,21 +21,13 @@ export interface Claimed {
   nextMs: number | undefined;
 }
 
-interface ClaimRow {
-  organization_id: string;
+interface ClaimRow extends Omit<StoredEvent, 'id' | 'payload'> {
   webhook_id: string;
-  created_at: Date;
   /** Null in the last row, which summarizes the claim. */
   delivery_id: string | null;
   attempts: number;
   event_id: string;
-  type: string;
   event_created_at: Date;
-  workspace_id: string | null;
-  actor_type: string;
-  actor_id: string;
-  subject_type: string;
-  subject_id: string;
   payload: string | null;
   due_at: Date | null;
   head: string | null;

@@ -91,13 +91,10 @@ export function eventJsonPosition(json: string): Position {
 }
 
 /** The envelope without its payload. */
-export interface EnvelopeHead {
-  id: string;
-  type: string;
-  created_at: Date;
-  organization_id: string;
-  workspace_id: string | null;
-}
+export type EnvelopeHead = Pick<
+  StoredEvent,
+  'id' | 'type' | 'created_at' | 'organization_id' | 'workspace_id'
+>;
 
 /**
  * Returns the body of a webhook request. It depends only on the stored event, so every attempt sends the same bytes.

@@ -5,16 +5,15 @@ import { writeAudit } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { readClockMs } from '../postgres/transaction.js';
-import { countSecretsWithout } from '../webhooks/secret-store.js';
+import type { SecretBox } from '../values/secret-box.js';
+import { countSecretsWithout, reencryptSecrets } from '../webhooks/secret-store.js';
 import { releaseHeld } from '../webhooks/waiting-store.js';
-import { type CopyOptions, copyOrganization } from './copy.js';
-import { countMissing, deleteCopy } from './copy-store.js';
+import * as copies from './copy-store.js';
 import { deliveriesReturn, eventsCounted, transactionsEnd } from './drain-store.js';
-import { requireAll } from './forget.js';
-import { nextOfAbort, nextOfMove, type Side, type Step } from './plan.js';
-import { accept, changeState, MoveRefused, readSides } from './state-store.js';
+import { nextOfAbort, nextOfForget, nextOfMove, type Side, type Step } from './plan.js';
+import { accept, type Cells, changeState, MoveRefused, readSides } from './state-store.js';
 
-export interface MoveOptions extends CopyOptions {
+export interface MoveOptions extends Cells {
   /** Who moves the organization. */
   origin: AuditOrigin;
   /** The longest stop that is accepted, by the estimate before it begins. */
@@ -22,6 +21,10 @@ export interface MoveOptions extends CopyOptions {
   /** Called before the organization stops. Throws to leave everything as it is. */
   onEstimate: (rows: number, stopMs: number) => Promise<void>;
   onStep: (step: Step | 'done') => void;
+  /** Called with the number of rows of each chunk that is copied. */
+  onRows: (rows: number) => void;
+  /** Encrypts with the key of the other cell, and decrypts with those of both. Absent if they have the same. */
+  secrets?: SecretBox | undefined;
   /** How long nodes of the old cell may serve reads because they have just looked up a token. */
   trustMs?: number;
 }
@@ -164,12 +167,12 @@ export class Move {
     const isKept = (await this.#countMissing(target, source)) > 0;
     await target.transaction(async (client) => {
       if (!(await changeState(client, to, { to: isKept ? 'moved' : 'forgotten' })) || isKept) return;
-      await deleteCopy(client, to.organizationId);
+      await copies.deleteCopy(client, to.organizationId);
     }, true);
   }
 
   #countMissing(from: Database, to: Database): Promise<number> {
-    return countMissing(from, to, this.#options.organizationId, this.#options.retentionMs);
+    return copies.countMissing(from, to, this.#options.organizationId, this.#options.retentionMs);
   }
 
   /** Returns whether no node of the old cell serves reads anymore, and the new cell still has the organization. */
@@ -192,6 +195,59 @@ export class Move {
         `The nodes of the cell ${name} cannot decrypt the webhook secrets of ${organizationId}. Set POSTHORN_TARGET_SECRET_KEY to the POSTHORN_SECRET_KEY of that cell, and run the command again.`,
       );
   }
+}
+
+/**
+ * Copies everything that belongs to a stopped organization in one transaction of the new cell, from one snapshot of the
+ * old one, and compares the number of rows in every table. Copies nothing if another process has done so in the meantime.
+ */
+async function copyOrganization(options: MoveOptions, from: Side, to: Side): Promise<void> {
+  const { organizationId, from: source, to: target, secrets, onRows } = options;
+  await copies.withSnapshot(source, async (snapshot) => {
+    const tables = await copies.readTables(snapshot);
+    const counts = await copies.countRows(snapshot, tables, organizationId);
+    await copies.makePartitionsFor(target, counts);
+    await target.transaction(async (client) => {
+      const arriving = { to: 'arriving', other: from, move: from.facts!.move } as const;
+      if (!(await changeState(client, to, arriving))) return;
+      await copies.useCopySettings(client);
+      if (to.facts) await copies.deleteSignposts(client, organizationId);
+      for (const table of tables) await copies.copyTable(snapshot, client, table, organizationId, onRows);
+      const there = await copies.countRows(client, tables, organizationId);
+      for (const name of new Set([...counts.keys(), ...there.keys()]))
+        if (counts.get(name) !== there.get(name))
+          throw new MoveRefused(
+            `The copy of ${organizationId} has ${there.get(name) ?? 0} instead of ${counts.get(name) ?? 0} rows in ${name}. Nothing was copied.`,
+          );
+      if (secrets) await reencryptSecrets(client, secrets);
+    }, true);
+  });
+}
+
+/** Deletes the old copy of an organization that left at least `ageMsMin` ago, if the new cell has all of it. */
+export async function forgetOrganization(cells: Cells, ageMsMin: number): Promise<void> {
+  const { organizationId, from: database } = cells;
+  const [from, to] = await readSides(cells);
+  if (accept(nextOfForget(from, to)) === 'done') return;
+  const leftMs = from.facts!.since.getTime() + ageMsMin - (await readClockMs(database));
+  if (leftMs > 0)
+    throw new MoveRefused(
+      `${organizationId} left this cell less than 3 days ago. Try again in ${Math.ceil(leftMs / 3_600_000)} hours, or add --now to delete the old copy now.`,
+    );
+  await requireAll(cells, from, to);
+  await database.transaction(async (client) => {
+    if (await changeState(client, from, { to: 'forgotten' })) await copies.deleteCopy(client, organizationId);
+  }, true);
+}
+
+/** Throws unless the cell `to` has every event and audit log entry that the cell `from` has. */
+async function requireAll(cells: Cells, from: Side, to: Side): Promise<void> {
+  const { organizationId, retentionMs } = cells;
+  const missing = await copies.countMissing(cells.from, cells.to, organizationId, retentionMs);
+  if (missing > 0)
+    throw new MoveRefused(
+      `The cell ${to.name} lacks ${missing} events and audit log entries of ${organizationId} that the cell ${from.name} has. Nothing was deleted. See "Restored cells" in docs/operate.md.`,
+    );
 }
 
 export const seconds = (ms: number) => (ms / 1_000).toFixed(1);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { OperatorError } from '../values/operator-error.js';
+import { OperatorError } from '../values/problem.js';
 import type { Database, Queryable } from './database.js';
 import { obstaclesIn, readDatabaseFacts } from './database-checks.js';
 import { isLockTimeout, isUnreachable } from './database-errors.js';

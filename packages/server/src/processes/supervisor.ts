@@ -1,10 +1,9 @@
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DatabaseTarget } from '../postgres/database.js';
-import { OperatorError } from '../values/operator-error.js';
-import { Child, type Ending } from './child.js';
-import type { Figures, SharedUrls } from './membership.js';
+import { OperatorError } from '../values/problem.js';
+import * as membership from './membership.js';
 
 export interface SupervisorOptions {
   processes: number;
@@ -68,7 +67,7 @@ export class Supervisor {
   }
 
   /** Starts one process, to find out whether the settings work, and then the others. */
-  async start(): Promise<SharedUrls> {
+  async start(): Promise<membership.SharedUrls> {
     const { logger, processes } = this.#options;
     const first = this.#fork(1);
     const urls = await first.ready;
@@ -161,9 +160,9 @@ export class Supervisor {
     const figures = await Promise.all([...this.#alive].map((child) => child.readFigures()));
     const responses = figures.filter((each) => each !== undefined);
     this.#responding.set(responses.length);
-    const own = (await this.#registry.getMetricsAsJSON()) as Figures;
+    const own = (await this.#registry.getMetricsAsJSON()) as membership.Figures;
     const all = [...responses, own].map((each) => each.map((metric) => ({ ...metric, aggregator: 'first' })));
-    return AggregatorRegistry.aggregate(all as Figures[]).metrics();
+    return AggregatorRegistry.aggregate(all as membership.Figures[]).metrics();
   }
 
   /** Drains and ends all processes, within 10 s. */
@@ -181,4 +180,96 @@ function reasonOf({ code, signal, reason }: Ending): string {
 /** Returns how long to wait before starting a process again after so many short lives; undefined means to give up. */
 export function waitAfter(shortLives: number): number | undefined {
   return shortLives >= shortLivesMax ? undefined : firstWaitMs * 2 ** Math.max(0, shortLives - 1);
+}
+
+const figuresMsMax = 2_000;
+
+/** How a worker ended. */
+interface Ending {
+  code: number | null;
+  signal: string | null;
+  /** Why the worker could not start, if it reported that. */
+  reason: string | undefined;
+}
+
+/** One worker process, seen from the supervisor. `collectMetrics` returns the metrics of all processes. */
+class Child {
+  readonly process: number;
+  readonly startedMs = performance.now();
+  /** Resolves with the worker's addresses when it is listening, or with undefined if it ends first. */
+  readonly ready: Promise<membership.SharedUrls | undefined>;
+  readonly ended: Promise<Ending>;
+  readonly #worker: Worker;
+  /** What waits for the worker's metrics, oldest first. */
+  readonly #asked: ((figures?: membership.Figures) => void)[] = [];
+  #isReady = false;
+  #isToldToStop = false;
+
+  constructor(start: membership.Start, collectMetrics: () => Promise<string>) {
+    this.process = start.process;
+    const worker = cluster.fork({ [membership.startVariable]: JSON.stringify(start) });
+    this.#worker = worker;
+    let reason: string | undefined;
+    this.ended = new Promise((end) => {
+      worker.once('exit', (code, signal) => end({ code, signal, reason }));
+      // Sending a message to a worker that was killed may fail. In that case, `exit` follows. If the system could not
+      // start the process at all, `exit` never comes.
+      worker.on('error', (error) => {
+        if (this.pid === undefined) end({ code: null, signal: null, reason: error.message });
+      });
+    });
+    this.ready = new Promise((listens) => {
+      worker.on('message', (report: membership.WorkerMessage) => {
+        if (report.kind === 'ready') {
+          this.#isReady = true;
+          listens(report.urls);
+        } else if (report.kind === 'failed') reason = report.reason;
+        else if (report.kind === 'figures') this.#asked.shift()?.(report.figures);
+        else
+          void collectMetrics()
+            .then((text) => this.send({ kind: 'metrics', text }))
+            .catch(() => undefined);
+      });
+      void this.ended.then(() => {
+        listens(undefined);
+        for (const respond of this.#asked) respond();
+      });
+    });
+  }
+
+  send(message: membership.SupervisorMessage): void {
+    if (this.#worker.isConnected()) this.#worker.send(message, () => undefined);
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid;
+  }
+
+  /** Returns whether the supervisor has told this worker to stop. */
+  get isToldToStop(): boolean {
+    return this.#isToldToStop;
+  }
+
+  /** Stops the worker, and kills it if it has not ended after `msMax`. */
+  async stop(gently: boolean, msMax: number): Promise<void> {
+    this.#isToldToStop = true;
+    // A worker that is still starting may not receive messages yet.
+    if (this.#isReady) this.send({ kind: 'stop', gently });
+    else this.#worker.process.kill('SIGTERM');
+    const late = setTimeout(() => this.#worker.process.kill('SIGKILL'), msMax);
+    await this.ended;
+    clearTimeout(late);
+  }
+
+  /** Returns the worker's metrics, or undefined if it does not respond in time. */
+  readFigures(): Promise<membership.Figures | undefined> {
+    return new Promise((resolve) => {
+      const late = setTimeout(() => resolve(undefined), figuresMsMax);
+      this.#asked.push((figures) => {
+        clearTimeout(late);
+        resolve(figures);
+      });
+      this.send({ kind: 'read figures' });
+    });
+  }
 }

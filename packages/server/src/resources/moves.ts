@@ -7,8 +7,8 @@ import type { StoredEvent } from '../events/event.js';
 import { batchOf, type RecordedBatch, type Room, recordBatch } from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { idTimeMs } from '../values/identifier.js';
-import { type Lifecycle, possibleMoves } from './lifecycles.js';
 import * as resources from './resource.js';
+import { type Lifecycle, possibleMoves } from './resource-schema.js';
 import { createResource, limitLockWaits, moveResource } from './resource-store.js';
 
 export type CreationRequest = resources.LifecycleRequest & {

@@ -3,9 +3,9 @@ import type { EventTypeName } from '../catalogue/catalogue.js';
 import { table } from '../web/markdown.js';
 import type { Route, Tag } from '../web/route.js';
 import { dataOf, EventSchema } from '../web/schemas.js';
-import { type Lifecycle, lifecycles, type Move, transitionsOf } from './lifecycles.js';
 import * as resources from './resource.js';
 import * as schemas from './resource-schema.js';
+import { type Lifecycle, lifecycles, type Move, transitionsOf } from './resource-schema.js';
 
 /** One tag per type of resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);

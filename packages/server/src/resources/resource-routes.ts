@@ -4,10 +4,10 @@ import { refuseElsewhere } from '../cells/relocation-store.js';
 import { eventJson } from '../events/event.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
-import { type Lifecycle, lifecycles } from './lifecycles.js';
 import * as moves from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import { creationColumns, moveColumns, nounOf, readColumns } from './resource-operations.js';
+import { type Lifecycle, lifecycles } from './resource-schema.js';
 import { readResource } from './resource-store.js';
 
 /**

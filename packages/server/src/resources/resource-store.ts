@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/database.js';
-import type { Lifecycle } from './lifecycles.js';
 import type { StoredResource } from './resource.js';
+import type { Lifecycle } from './resource-schema.js';
 
 /** A resource before and after a move. `after` is missing if the status does not allow the move. */
 export interface MovedResource {

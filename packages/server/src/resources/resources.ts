@@ -3,10 +3,18 @@ import type { EventOf, EventTypeName } from '../catalogue/catalogue.js';
 import { eventJson } from '../events/event.js';
 import { queryable, type TransactionClient } from '../events/recording-store.js';
 import type { Fault } from '../values/fault.js';
-import { type Lifecycle, lifecycles, type Move, type ResourceName } from './lifecycles.js';
 import { type CompletedMove, type CreationRequest, create, makeMove } from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
-import { createInputChecker, creationSchema, type InputChecker, moveSchema } from './resource-schema.js';
+import {
+  createInputChecker,
+  creationSchema,
+  type InputChecker,
+  type Lifecycle,
+  lifecycles,
+  type Move,
+  moveSchema,
+  type ResourceName,
+} from './resource-schema.js';
 import { readResource as read } from './resource-store.js';
 
 export type MoveName<Name extends ResourceName> = keyof Resources[Name]['moves'] & string;

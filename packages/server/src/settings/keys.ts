@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../values/operator-error.js';
+import { OperatorError } from '../values/problem.js';
 import { SecretBox } from '../values/secret-box.js';
 
 /** What to do about a data directory that cannot be used. */

@@ -80,7 +80,7 @@ function readAddress(text: string): Address | undefined {
  * Returns an address in canonical form, or undefined if the text is not an address. An IPv4-mapped address is returned
  * as IPv4.
  */
-export function plainAddress(text: string): string | undefined {
+function plainAddress(text: string): string | undefined {
   const address = readAddress(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
     ? address.toIPv4Address().toString()
@@ -88,7 +88,7 @@ export function plainAddress(text: string): string | undefined {
 }
 
 /** Returns whether an address is in one of the blocks. */
-export function isListed(blocks: readonly Cidr[], text: string): boolean {
+function isListed(blocks: readonly Cidr[], text: string): boolean {
   const address = readAddress(text);
   return address !== undefined && matches(blocks, address);
 }
@@ -209,4 +209,31 @@ function parseCidr(entry: string): Cidr | CidrFault {
     return { ok: false, detail, hasRepair: true };
   }
   return [address, bits];
+}
+
+/**
+ * Returns the address that a request comes from: the peer of the connection, or, if that is a trusted proxy, the
+ * address that the proxy reports. Proxies append to `X-Forwarded-For`, so the list is read backward, up to the first
+ * address that is not a trusted proxy. Anybody could have written the entries before it.
+ */
+export function sourceAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  trusted: readonly Cidr[],
+): string {
+  let address = plainAddress(peer) ?? peer;
+  if (forwardedFor === undefined || trusted.length === 0) return address;
+  for (const entry of forwardedFor.split(',').reverse()) {
+    if (!isListed(trusted, address)) return address;
+    const reported = plainAddress(withoutPort(entry.trim()));
+    // The entry is not an address, so use the last known address.
+    if (reported === undefined) return address;
+    address = reported;
+  }
+  return address;
+}
+
+/** Removes the port that some proxies add: `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+function withoutPort(text: string): string {
+  return /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
 }

@@ -118,3 +118,8 @@ function mostUseful(faults: readonly InputFault[], max: number): readonly InputF
   const leftOut = new Set(unknown.slice(room));
   return faults.filter((fault) => !leftOut.has(fault)).slice(0, max);
 }
+
+/** Reports something that the operator can act on. Commands print its message in one line. */
+export class OperatorError extends Error {
+  override name = 'OperatorError';
+}

@@ -10,14 +10,12 @@ import {
   LogController,
 } from 'fastify';
 import { ConfigError } from '../settings/config.js';
-import type { Cidr } from '../values/address.js';
+import { type Cidr, sourceAddress } from '../values/address.js';
 import { Problem, unavailable } from '../values/problem.js';
 import { installCompression } from './compression.js';
 import { drainOnClose, inTurn } from './connections.js';
 import { decodeBody, parseJson } from './json-body.js';
-import { type Elsewhere, knownRoutes } from './known-routes.js';
-import { MalformedHttp, problemOf, sendProblem } from './problems.js';
-import { sourceAddress } from './source-address.js';
+import { type Elsewhere, knownRoutes, MalformedHttp, problemOf, sendProblem } from './problems.js';
 import { installValidation, parseQueryString } from './validation.js';
 
 declare module 'fastify' {

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import type { EventType } from '../../src/catalogue/catalogue.js';
 import { builtinTypes } from '../../src/catalogue/catalogue-file.js';
-import { lifecycles } from '../../src/resources/lifecycles.js';
+import { lifecycles } from '../../src/resources/resource-schema.js';
 import { createResource } from '../../src/resources/resources.js';
 import { event, sendRequest } from '../support/client.js';
 import { actor } from '../support/lifecycle.js';

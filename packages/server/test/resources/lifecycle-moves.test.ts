@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { possibleMoves } from '../../src/resources/lifecycles.js';
+import { possibleMoves } from '../../src/resources/resource-schema.js';
 import { catalogue } from '../support/catalogue.js';
 import {
   actor,

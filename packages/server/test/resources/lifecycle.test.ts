@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { subjectTypeOf } from '../../src/catalogue/catalogue.js';
 import { createPayloadValidator } from '../../src/catalogue/payload.js';
-import { lifecycles, possibleMoves, statusesOf, transitionsOf } from '../../src/resources/lifecycles.js';
 import {
   attributesOf,
   attributesSetBy,
@@ -10,6 +9,7 @@ import {
   type StoredResource,
 } from '../../src/resources/resource.js';
 import { shortestPathTo } from '../../src/resources/resource-operations.js';
+import { lifecycles, possibleMoves, statusesOf, transitionsOf } from '../../src/resources/resource-schema.js';
 import { catalogue } from '../support/catalogue.js';
 import { actor, creationBody, moveBody, resources, transitions } from '../support/lifecycle.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.js';
-import { lifecycles, transitionsOf } from '../../src/resources/lifecycles.js';
+import { lifecycles, transitionsOf } from '../../src/resources/resource-schema.js';
 import { createResource } from '../../src/resources/resource-store.js';
 import { freshDatabase } from '../support/database.js';
 import { resources } from '../support/lifecycle.js';

@@ -1,8 +1,14 @@
 import type { TObject, TSchema } from 'typebox';
 import type { ResourceName } from '../../src/index.js';
-import { type Lifecycle, lifecycles, statusesOf, transitionsOf } from '../../src/resources/lifecycles.js';
 import { shortestPathTo } from '../../src/resources/resource-operations.js';
-import { creationSchema, moveSchema } from '../../src/resources/resource-schema.js';
+import {
+  creationSchema,
+  type Lifecycle,
+  lifecycles,
+  moveSchema,
+  statusesOf,
+  transitionsOf,
+} from '../../src/resources/resource-schema.js';
 import { type ApiResponse, sendRequest } from './client.js';
 import { deliveriesOf } from './deliveries.js';
 import { platformToken, type TestService } from './service.js';

@@ -1,12 +1,13 @@
 import type { Schema } from '../../src/reference/components.js';
 import {
   type Attribute,
+  creationSchema,
   type Lifecycle,
   lifecycles,
   type Move,
+  moveSchema,
   transitionsOf,
-} from '../../src/resources/lifecycles.js';
-import { creationSchema, moveSchema } from '../../src/resources/resource-schema.js';
+} from '../../src/resources/resource-schema.js';
 import { table } from '../../src/web/markdown.js';
 import { typeText } from './schema-words.js';
 

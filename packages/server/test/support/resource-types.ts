@@ -1,7 +1,12 @@
 import { memberOf } from 'posthorn';
 import type { Schema } from '../../src/reference/components.js';
-import { type Lifecycle, lifecycles } from '../../src/resources/lifecycles.js';
-import { creationSchema, moveSchema, resourceSchema } from '../../src/resources/resource-schema.js';
+import {
+  creationSchema,
+  type Lifecycle,
+  lifecycles,
+  moveSchema,
+  resourceSchema,
+} from '../../src/resources/resource-schema.js';
 
 /** The types of `createResource`, `moveResource` and `readResource`, by the names of the resources in paths. */
 export function resourceTypesSource(): string {

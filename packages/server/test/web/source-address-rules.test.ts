@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { networkOf, parseCidrs } from '../../src/values/address.js';
-import { sourceAddress } from '../../src/web/source-address.js';
+import { networkOf, parseCidrs, sourceAddress } from '../../src/values/address.js';
 
 function cidrs(text: string) {
   const parsed = parseCidrs(text);
