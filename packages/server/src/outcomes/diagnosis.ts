@@ -1,12 +1,4 @@
-import {
-  expectsTls,
-  type FailedAttempt,
-  facts,
-  isFromProxy,
-  isSecretNew,
-  redirectTarget,
-  sentTo,
-} from './failed-attempt.js';
+import * as attempts from './failed-attempt.js';
 import { cut, printable } from './outcome.js';
 import { checkSecretAndBody, newSecret, refusalRemedy, rotatedSecret } from './response-words.js';
 
@@ -22,7 +14,7 @@ interface Row {
   on?: string | number | readonly [number, number];
   /** The code in the evidence. */
   code?: RegExp;
-  when?: (attempt: FailedAttempt) => boolean;
+  when?: (attempt: attempts.FailedAttempt) => boolean;
   detail: string;
   remedy: string;
   /** Whether a reason in the response decides what to do, if there is one. */
@@ -204,7 +196,7 @@ const table: readonly Row[] = [
   },
   {
     on: 'blocked_address',
-    when: (attempt) => attempt.evidence?.address === facts.host(attempt).replace(/^\[|\]$/g, ''),
+    when: (attempt) => attempt.evidence?.address === attempts.facts.host(attempt).replace(/^\[|\]$/g, ''),
     detail: '{address} is not a public address.',
     remedy: publicAddress,
   },
@@ -220,20 +212,21 @@ const table: readonly Row[] = [
   },
   {
     on: [300, 399],
-    when: (attempt) => redirectTarget(attempt) === undefined,
+    when: (attempt) => attempts.redirectTarget(attempt) === undefined,
     detail:
       'The receiver responded with {status} but without a valid redirect target. Redirects are not followed.',
     remedy: 'Respond with {success} at this URL.',
   },
   {
     on: [300, 399],
-    when: (attempt) => redirectTarget(attempt) === sentTo(attempt).href,
+    when: (attempt) => attempts.redirectTarget(attempt) === attempts.sentTo(attempt).href,
     detail: redirected,
     remedy: 'That is the URL of the webhook. Respond with {success} instead of a redirect.',
   },
   {
     on: [300, 399],
-    when: (attempt) => /\/(log-?in|sign-?in|sso|oauth2?|auth)\b/i.test(redirectTarget(attempt) ?? ''),
+    when: (attempt) =>
+      /\/(log-?in|sign-?in|sso|oauth2?|auth)\b/i.test(attempts.redirectTarget(attempt) ?? ''),
     detail: redirected,
     remedy: 'Do not require a login for the URL of the webhook: requests are signed instead.',
   },
@@ -287,7 +280,7 @@ const table: readonly Row[] = [
   },
   ...[502, 503, 504].map((on) => ({
     on,
-    when: isFromProxy,
+    when: attempts.isFromProxy,
     detail:
       'The proxy ({server}) responded with {status}: the application behind it is down or does not respond.',
     remedy: 'Start the application, or correct the address to which the proxy forwards requests.',
@@ -295,7 +288,7 @@ const table: readonly Row[] = [
   ...[429, 503].map((on) => ({ on, detail: '{wait} (status {status}){sooner}.', remedy: '{waitRemedy}' })),
   {
     on: [400, 499],
-    when: expectsTls,
+    when: attempts.expectsTls,
     listens: true,
     detail: rejected,
     remedy: 'This port expects TLS. Use https in the URL.',
@@ -326,16 +319,16 @@ const textLengthMax = 500;
  * Explains what happened in a failed attempt and what to do about it. The API, the console, the command line and the
  * docs all show these sentences. The receiver's response is quoted, shortened and put on one line.
  */
-export function diagnose(attempt: FailedAttempt): Diagnosis {
+export function diagnose(attempt: attempts.FailedAttempt): Diagnosis {
   const row = table.find((one) => explains(one, attempt))!;
   const given = (row.listens && refusalRemedy(attempt.response)) || row.remedy;
   const isAtCreation = attempt.purpose === 'verification' && attempt.isAtCreation;
-  const likely = isAtCreation ? newSecret : isSecretNew(attempt) ? rotatedSecret : given;
+  const likely = isAtCreation ? newSecret : attempts.isSecretNew(attempt) ? rotatedSecret : given;
   const remedy = given.startsWith(checkSecretAndBody) ? likely : given;
   return { error_detail: filled(row.detail, attempt), remedy: filled(remedy, attempt) };
 }
 
-function explains({ on, code, when }: Row, attempt: FailedAttempt): boolean {
+function explains({ on, code, when }: Row, attempt: attempts.FailedAttempt): boolean {
   const { http_status, error, evidence } = attempt;
   const isMeant =
     typeof on === 'object'
@@ -344,7 +337,9 @@ function explains({ on, code, when }: Row, attempt: FailedAttempt): boolean {
   return isMeant && (code?.test(evidence?.code ?? '') ?? true) && (when?.(attempt) ?? true);
 }
 
-function filled(text: string, attempt: FailedAttempt): string {
-  const full = text.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof facts) => facts[name](attempt));
+function filled(text: string, attempt: attempts.FailedAttempt): string {
+  const full = text.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof attempts.facts) =>
+    attempts.facts[name](attempt),
+  );
   return cut(printable(full), textLengthMax);
 }
