@@ -83,8 +83,8 @@ export interface Change {
 export interface ChangeWebhookRequest {
   /** Absolute `https` URL with a public address, at most 2,048 characters. */
   url?: string;
-  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
-  event_types?: string[] | '*';
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. The string `"*"` means the same as `["*"]`. */
+  event_types?: string[];
   /** A name or a note, at most 256 characters. */
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. The nodes of the service share it, but each may send one request per second. */
@@ -100,7 +100,7 @@ export interface ChangeWebhookRequest {
   /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
   format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
   /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
-  template?: Record<string, unknown> | unknown[] | null;
+  template?: unknown;
   /** `paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. `active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes `unverified`. */
   status?: 'active' | 'paused' | 'disabled';
 }
@@ -112,8 +112,8 @@ export interface CreateWebhookRequest extends Omit<ChangeWebhookRequest, 'url' |
   workspace_id?: string | null;
   /** Absolute `https` URL with a public address, at most 2,048 characters. */
   url: string;
-  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
-  event_types: string[] | '*';
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. The string `"*"` means the same as `["*"]`. */
+  event_types: string[];
   /** Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service generates one and returns it once. */
   secret?: string;
   /** `disabled` creates the webhook without a verification, so that your receiver can get the secret first. To verify and activate it, send PATCH with `"status": "active"`. */
@@ -209,7 +209,7 @@ export interface EventType {
   version: number;
 }
 
-export interface HealthResponse {
+export interface HealthBody {
   /** The check passed. */
   status: 'ok';
 }
@@ -250,14 +250,14 @@ export interface PreviewWebhookRequest {
   organization_id: string;
   /** Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives events from the whole organization. */
   workspace_id?: string | null;
-  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
-  event_types: string[] | '*';
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. The string `"*"` means the same as `["*"]`. */
+  event_types: string[];
   /** Which of the subscribed events the webhook gets. All keys must match, and one of the conditions of each key: a string, number, boolean or null that the value must equal, `{"prefix": "…"}`, `{"not": […]}`, `{"exists": true}`, `{"exists": false}`, or one or two of `gt`, `gte`, `lt` and `lte`. The keys are `workspace_id`, `subject_type`, `subject_id`, `actor_type`, `actor_id` and `payload`, which mirrors the payload. Of an array in the payload, one element must match. At most 4 KiB, 64 conditions and 5 levels. Null means all subscribed events. Example: `{"payload": {"currency": ["EUR", "CHF"], "amount": [{"gte": 1000}]}}`. */
   filter?: Record<string, unknown> | null;
   /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. Default: `envelope`. */
   format?: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template' | null;
   /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
-  template?: Record<string, unknown> | unknown[] | null;
+  template?: unknown;
   /** Start of the time range: a date or a time. Default: 24 hours before `to`. */
   from?: string;
   /** End of the time range: a date or a time. Default: now. */
@@ -269,7 +269,7 @@ export interface PreviewedEvent extends Event {
   body?: string;
 }
 
-export interface ReadinessResponse {
+export interface ReadinessBody {
   /** The check passed. */
   status: 'ready';
 }
@@ -299,8 +299,8 @@ export interface ReplayRequest {
   from: string;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after the request are not included. */
   to: string;
-  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
-  event_types?: string[] | '*';
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. The string `"*"` means the same as `["*"]`. */
+  event_types?: string[];
   /** Send only events whose latest delivery to this webhook failed, or that have no delivery to it. If the latest delivery is waiting for a retry, an extra attempt of it is made now, and no second delivery is created. */
   only_failed?: boolean;
 }
@@ -508,7 +508,7 @@ export interface Webhook {
   /** The body of a delivery. `envelope`: ID, type, time and `data`, the payload. `event`: the event as the API returns it. `thin`: the same without the payload. `cloudevents`: CloudEvents 1.0 in structured mode. `slack`: a text for the incoming webhook of a chat. `template`: the body that `template` describes. */
   format: 'envelope' | 'event' | 'thin' | 'cloudevents' | 'slack' | 'template';
   /** The body, if `format` is `template`; otherwise null. In its strings, `{{path}}` stands for a value of the event as the format `event` has it, such as `{{payload.lines.0.amount}}`. A string that is one placeholder becomes that value with its JSON type, or null. Inside a longer string, the value becomes text. `{{{{` stands for two braces. At most 16 KiB, 10 levels, and 10 names in a path. */
-  template: Record<string, unknown> | unknown[] | null;
+  template: unknown;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), every attempt failed for 5 days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
   /** Event types that the webhook subscribes to. */

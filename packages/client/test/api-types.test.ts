@@ -50,8 +50,8 @@ describe('the types of the client', () => {
     await expect(tail.next()).rejects.toThrow(/abort/);
     await eventTypes.list().first();
     await webhooks.list().first();
-    await webhooks.create({ ...filter, url: 'https://acme.test', event_types: '*' });
-    await webhooks.preview({ ...filter, event_types: '*' });
+    await webhooks.create({ ...filter, url: 'https://acme.test', event_types: ['*'] });
+    await webhooks.preview({ ...filter, event_types: ['*'] });
     await webhooks.get('{webhook_id}');
     await webhooks.change('{webhook_id}', { status: 'active' });
     await webhooks.delete('{webhook_id}');

@@ -403,7 +403,7 @@ describe('a request that the service cannot handle now', () => {
       },
     });
     const { url } = await startReceiver();
-    await client.webhooks.create({ organization_id: other.organization, url, event_types: '*' });
+    await client.webhooks.create({ organization_id: other.organization, url, event_types: ['*'] });
     expect(sent).toBe(2);
     expect(
       await new Posthorn({ url: service.publicUrl, token: other.token }).webhooks.list().all(),

@@ -12,15 +12,19 @@ interface ApiDocument {
  * that `api.ts` has as well are imported from there.
  */
 export function apiTypes(
-  document: ApiDocument,
+  given: ApiDocument,
   isWanted: (operationId: string) => boolean,
   inApi: ApiDocument['components']['schemas'] = {},
 ): string {
+  const document = withChoices(given);
   const operations = Object.values(document.paths)
     .flatMap((item) => Object.values(item))
-    .filter(({ operationId }) => isWanted(operationId));
+    .filter(({ operationId }) => isWanted(operationId))
+    .map(({ callbacks: _, ...operation }) => operation);
   const { schemas } = document.components;
-  const names = reachable(operations, schemas).filter((name) => !isWrapper(name, schemas[name]));
+  const names = reachable(operations, schemas).filter(
+    (name) => schemas[name].properties && !isWrapper(name, schemas[name]),
+  );
   const isShared = (name: string) => JSON.stringify(schemas[name]) === JSON.stringify(inApi[name]);
   const own = names.sort().filter((name) => !isShared(name));
   const declared = new Map([
@@ -42,9 +46,18 @@ export function apiTypes(
   ].join('\n');
 }
 
+/** Returns the document with the values of named choices in place of their names, as TypeScript can write them. */
+function withChoices(document: ApiDocument): ApiDocument {
+  const { schemas } = document.components;
+  return JSON.parse(JSON.stringify(document), (_, value) => {
+    const named = schemas[value?.$ref?.split('/').at(-1)];
+    return named?.enum ? named : value;
+  });
+}
+
 /** `Problem` is what `PosthornError` is made of. */
 const isWrapper = (name: string, schema: Schema) =>
-  /^(Problem|InputError|NoBody)$/.test(name) || (/(Response|List)$/.test(name) && schema.properties?.data);
+  /^(Problem|InputError|NoBody)$/.test(name) || (/(Body|List)$/.test(name) && schema.properties?.data);
 
 function reachable(operations: readonly Schema[], schemas: Record<string, Schema>): string[] {
   const found = new Set<string>();
