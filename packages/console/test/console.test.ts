@@ -873,7 +873,7 @@ function smallestField(page: Page): Promise<number> {
 function lowestControl(page: Page): Promise<number> {
   return page
     .locator(
-      '.btn, .input, .seg, .filter-input, .filter-select, .tabs a, .select-cell label, .workspace label',
+      '.btn, .input, .seg, .filter-input, .filter-select, .tabs a, .select-cell label, .workspace label, .entry summary',
     )
     .locator('visible=true')
     .evaluateAll((all) => Math.min(...all.map((one) => Math.round(one.getBoundingClientRect().height))));

@@ -135,6 +135,8 @@ describeInBrowser('the views of the console', async (open) => {
       ...{ event_types: ['capacity.*'], url: `${receiver.url}/${'y'.repeat(60)}` },
     });
     const brief = await tenant.webhook(receiver, { event_types: ['capacity.*'], description: 'http' });
+    const alike = 'Order intake for the European warehouses (Rotterdam, Ghent) 1';
+    await tenant.webhook(receiver, { event_types: ['capacity.*'], description: alike });
     const long = 'z'.repeat(100);
     const named = {
       subject: { type: 'invoice', id: `INV-${long}` },
@@ -172,6 +174,11 @@ describeInBrowser('the views of the console', async (open) => {
         const cells = page.locator('td:has(a.row-link)');
         const widths = await cells.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
         expect(Math.min(999, ...widths), `${path} at ${width}`).toBeGreaterThan(width === 320 ? 80 : 130);
+        // The end of a name can be what tells it from others.
+        const cut = await page
+          .locator('.name', { hasText: alike })
+          .evaluateAll((all) => all.filter((one) => one.scrollHeight > one.clientHeight).length);
+        expect(cut, `${path} at ${width}`).toBe(0);
       }
       // The next view starts with the width that this one ends with, because each change draws the page again.
       widths.reverse();

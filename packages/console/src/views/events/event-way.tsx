@@ -66,11 +66,10 @@ export function EventWay({ event }: { event: Event }) {
               {notDelivered
                 .slice(0, isWhole ? undefined : missedMax)
                 .map(({ webhook_id: id, reason, detail }) => (
-                  <li key={id} className="missed">
-                    <WebhookLink id={id} className="row-link cut">
+                  <li key={id}>
+                    <WebhookLink id={id} className="row-link name" title={nameOf(id)}>
                       {nameOf(id)}
                     </WebhookLink>
-                    <span />
                     <span className="tag mute">{reasons[reason] ?? reason}</span>
                     <span className="second">{detail}</span>
                   </li>
@@ -123,11 +122,11 @@ function Stop({
   return (
     <li>
       {name === undefined ? (
-        <span className="cut" title={delivery.webhook_id}>
+        <span className="name" title={delivery.webhook_id}>
           {rich`Deleted webhook ${<span className="mono soft">{shortId(delivery.webhook_id)}</span>}`}
         </span>
       ) : (
-        <DeliveryLink className="row-link strong cut" of={delivery}>
+        <DeliveryLink className="row-link strong name" of={delivery} title={name}>
           {name}
         </DeliveryLink>
       )}

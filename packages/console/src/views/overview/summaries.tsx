@@ -35,7 +35,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
             <tr key={webhook.id}>
               <td>
                 <div className="name-and-tag">
-                  <WebhookLink className="row-link strong" id={webhook.id} title={webhookName(webhook)}>
+                  <WebhookLink className="row-link strong name" id={webhook.id} title={webhookName(webhook)}>
                     {webhookName(webhook)}
                   </WebhookLink>
                   {shownStatusOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}

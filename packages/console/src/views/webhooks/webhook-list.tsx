@@ -1,6 +1,7 @@
 import type { Delivery } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { useLive } from '../../address/live';
 import { useSetSearch } from '../../address/search';
 import { inWorkspace, useWorkspace, WorkspaceNote } from '../../address/workspace';
@@ -54,7 +55,7 @@ export function WebhookList() {
 
 const columns: Column[] = [
   { name: t`Webhook` },
-  { name: t`State`, width: '140px', onPhone: '104px' },
+  { name: t`State`, className: 'wide', width: '140px' },
   { name: t`Event types`, className: 'wide roomy', width: '160px' },
   { name: t`Failures, 24 h`, className: 'wide', width: '118px' },
   { name: t`Success, 24 h`, className: 'r', width: '106px' },
@@ -103,18 +104,26 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
 }
 
 function Row({ webhook }: { webhook: JudgedWebhook }) {
+  const name = webhookName(webhook);
+  const tag = <WebhookTag webhook={webhook} isShort />;
+  const reason = reasonOf(webhook);
   return (
     <tr>
       <td>
-        <WebhookLink className="row-link strong" id={webhook.id} title={webhook.url}>
-          {webhookName(webhook)}
+        <WebhookLink className="row-link strong name" id={webhook.id} title={`${name}\n${webhook.url}`}>
+          {name}
         </WebhookLink>
-        {webhook.description && <span className="second mono">{webhook.url}</span>}
+        <span className="second whole narrow">
+          {tag}&ensp;{reason}
+        </span>
+        {webhook.description && (
+          <span className="second mono">{webhook.url.replace(/^https?:\/\//, '')}</span>
+        )}
         {webhook.workspace_id && <span className="second whole">{t`${webhook.workspace_id} only`}</span>}
       </td>
-      <td>
-        <WebhookTag webhook={webhook} isShort />
-        <Reason webhook={webhook} />
+      <td className="wide">
+        {tag}
+        <span className="second whole">{reason}</span>
       </td>
       <td className="wide roomy soft" title={webhook.event_types.join(', ')}>
         <Types types={webhook.event_types} />
@@ -127,27 +136,14 @@ function Row({ webhook }: { webhook: JudgedWebhook }) {
   );
 }
 
-/** Why the webhook has its state, in a few words. Its page says more. */
-function Reason({ webhook }: { webhook: JudgedWebhook }) {
-  const text = reasonOf(webhook);
-  if (webhook.waitsUntil) {
-    return <span className="second">{rich`Until ${<ClockTime at={webhook.waitsUntil} />}`}</span>;
-  }
-  return (
-    text !== undefined && (
-      <span className="second whole" title={text}>
-        {text}
-      </span>
-    )
-  );
-}
-
 const disabledBecause = { gone: t`Status 410 (Gone)`, failing: t`Failed for 5 days`, manual: t`On request` };
 
 const resultOf = (attempt: Pick<Delivery, 'http_status' | 'error'>) =>
   attempt.http_status === null ? outcomeOf(attempt) : t`Status ${attempt.http_status}`;
 
-function reasonOf(webhook: JudgedWebhook): string | undefined {
+/** Returns why the webhook has its state, in a few words. Its page says more. */
+function reasonOf(webhook: JudgedWebhook): ReactNode {
+  if (webhook.waitsUntil) return rich`Until ${<ClockTime at={webhook.waitsUntil} />}`;
   switch (shownStatusOf(webhook)) {
     case 'failing':
       return webhook.latestFailure && resultOf(webhook.latestFailure);
