@@ -1,11 +1,14 @@
 import { resolve } from 'node:path';
 import { EmbeddedUnavailable, hasDatabase } from '@posthorn/embedded';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
+import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
+import { loadPortalLogo } from '../console/console.js';
 import type { Database } from '../postgres/database.js';
 import * as checks from '../postgres/database-checks.js';
 import { compareSchema } from '../postgres/migrate.js';
 import { connectionsOf } from '../processes/membership.js';
+import { recordedPayloads } from '../resources/resource-operations.js';
 import { type Config, unknownSettings } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
@@ -28,7 +31,7 @@ const clockMsMax = 1_000;
 export const doctor: OperatorCommand = {
   name: 'doctor',
   summary:
-    'Check the database, the clock, the keys, the permissions, and the networks that deliveries may reach. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, the permissions, the files in the settings, and the networks that deliveries may reach. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
     terminal.finishesWithoutReader = true;
@@ -65,7 +68,21 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
   else yield warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
   yield* database(config);
   yield await checkKeyFiles(config.dataDir);
+  yield await files(config);
   yield guard(config);
+}
+
+/** Reads the files that `serve` reads. The certificates in a database URL were read with the settings. */
+async function files({ catalogueFile, portalLogoFile }: Config): Promise<Finding> {
+  const read = [readCatalogueFile(catalogueFile, recordedPayloads), loadPortalLogo(portalLogoFile)];
+  const failed = (await Promise.allSettled(read)).filter((result) => result.status === 'rejected');
+  return failed.length === 0
+    ? fine('files', 'every file in the settings can be used')
+    : problem(
+        'files',
+        failed.map(({ reason }) => reason.message).join(' '),
+        'Correct the file or the setting.',
+      );
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {

@@ -196,11 +196,22 @@ describe('doctor', () => {
     for (const finding of Object.values(others)) expect(finding).toMatchObject({ state: 'ok', remedy: null });
     expect(Object.keys(others)).toEqual([
       ...['settings', 'database', 'clock', 'schema', 'permissions', 'secret key', 'data directory'],
-      'address guard',
+      ...['files', 'address guard'],
     ]);
   });
 
-  test('reports a certificate file that does not exist', async () => {
+  test('reports the files that the service could not use: the catalogue, the logo and certificates', async () => {
+    const { code, of } = await findings({
+      POSTHORN_CATALOGUE: '/nowhere/types.json',
+      POSTHORN_PORTAL_LOGO: '/',
+    });
+    expect(code).toBe(1);
+    expect(of.files).toMatchObject({
+      state: 'problem',
+      detail: expect.stringMatching(
+        /^POSTHORN_CATALOGUE: .*ENOENT.* POSTHORN_PORTAL_LOGO: .*"\/" cannot be used/,
+      ),
+    });
     const { stderr } = await findings({ DATABASE_URL: 'postgres://a:b@db/x?sslrootcert=/nowhere/ca.pem' });
     expect(stderr).toContain('certificate files must exist');
   });
