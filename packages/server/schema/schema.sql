@@ -380,6 +380,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.check_resource() returns trigger
 -- posthorn.claim(node integer, rooms jsonb, room_each integer, room_total integer, webhooks_max integer, bytes_max bigint, retry_share double precision) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, due_at timestamp with time zone, head text, first integer, scheduled integer, more text[], next_ms double precision)
 -- posthorn.count_ended(organization text, webhook text, ended integer) returns void
+-- posthorn.create_resource(resource_kind text, prefix text, organization_id text, workspace_id text, attributes jsonb) returns json
 -- posthorn.earlier_attempts(delivery posthorn.deliveries) returns jsonb
 -- posthorn.ensure_partition(parent text, day date) returns void
 -- posthorn.epoch_ms(at timestamp with time zone) returns bigint

@@ -5,6 +5,8 @@ create or replace function posthorn.move_resource(
   resource_kind text, resource_id text, made text, changes jsonb, counter text
 ) returns json
 language plpgsql
+-- As in record_events: the caller needs no privileges on any table.
+security definer set search_path = pg_catalog, pg_temp
 -- A plan that was made while the table was small would keep scanning all of it.
 set jit = off set enable_seqscan = off
 as $$
@@ -46,3 +48,5 @@ begin
   return json_build_object('before', posthorn.resource_json(before), 'after', posthorn.resource_json(after));
 end
 $$;
+
+revoke execute on function posthorn.move_resource(text, text, text, jsonb, text) from public;

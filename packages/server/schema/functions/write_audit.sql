@@ -3,6 +3,8 @@
 -- the transaction ends, so call this last. Entries become visible in the order of their chain.
 create or replace function posthorn.write_audit(entries json) returns void
 language plpgsql
+-- As in record_events: the caller needs no privileges on any table.
+security definer set search_path = pg_catalog, pg_temp
 -- Plans are cached, and a plan made for a few chains would keep scanning all of them.
 set jit = off set enable_seqscan = off
 -- A long transaction on the same chain must not block this connection for long.
@@ -68,3 +70,5 @@ begin
   end loop;
 end
 $$;
+
+revoke execute on function posthorn.write_audit(json) from public;

@@ -27,7 +27,7 @@ export async function recordEvents(
   const check = await checkerFor(client);
   const faults = check(events);
   if (faults.length > 0) throw new InvalidEvents(faults);
-  return recording.recordEvents(client, events as readonly NewEvent[]);
+  return recording.recordEvents(recording.queryable(client), events as readonly NewEvent[]);
 }
 
 /** A node of the service also needs up to this long to see a change of the catalogue. */

@@ -238,15 +238,18 @@ export function queryable(client: TransactionClient): Queryable {
 }
 
 /**
- * Records events in the transaction of the caller's `pg` client. The database checks their form and types, but not
- * their payloads.
+ * Records events in the transaction of `client`, whose role may have no other privilege. The database checks their form
+ * and types, but not their payloads.
  */
 export async function recordEvents(
-  client: TransactionClient,
+  client: Queryable,
   events: readonly NewEvent[],
 ): Promise<readonly RecordedEvent[]> {
   if (events.length === 0) return [];
-  const { rows } = await client.query('select id from posthorn.record_events($1)', [JSON.stringify(events)]);
+  const { rows } = await client.query<{ id: string }>({
+    text: 'select id from posthorn.record_events($1)',
+    values: [JSON.stringify(events)],
+  });
   // The caller's driver may parse times differently, so take the time from the ID.
-  return (rows as { id: string }[]).map(({ id }) => ({ id, created_at: new Date(idTimeMs('EVT', id)!) }));
+  return rows.map(({ id }) => ({ id, created_at: new Date(idTimeMs('EVT', id)!) }));
 }

@@ -4,9 +4,14 @@ import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { createPayloadValidator } from '../catalogue/payload.js';
 import type { StoredEvent } from '../events/event.js';
-import { batchOf, type RecordedBatch, type Room, recordBatch } from '../events/recording-store.js';
+import {
+  batchOf,
+  type RecordedBatch,
+  type Room,
+  recordBatch,
+  recordEvents,
+} from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
-import { idTimeMs } from '../values/identifier.js';
 import * as resources from './resource.js';
 import { type Lifecycle, possibleMoves } from './resource-schema.js';
 import { createResource, limitLockWaits, moveResource } from './resource-store.js';
@@ -16,7 +21,7 @@ export type CreationRequest = resources.LifecycleRequest & {
   readonly workspace_id?: string | null;
 };
 
-/** Where a request comes from, and the room for the deliveries of its event. */
+/** Where a request comes from, and the room of this node for the deliveries of its event, if it is a node. */
 export interface MoveContext extends Omit<AuditOrigin, 'actor'> {
   room?: Room;
 }
@@ -25,7 +30,7 @@ export interface MoveContext extends Omit<AuditOrigin, 'actor'> {
 export interface CompletedMove {
   outcome: 'done';
   resource: resources.StoredResource;
-  recorded: { event: StoredEvent; batch: RecordedBatch } | undefined;
+  recorded: { event: StoredEvent; batch: RecordedBatch | undefined } | undefined;
 }
 
 export type MoveOutcome =
@@ -99,7 +104,7 @@ async function recordEvent(
   type: EventTypeName,
   change: resources.Change,
   room: Room | undefined,
-): Promise<{ event: StoredEvent; batch: RecordedBatch }> {
+): Promise<NonNullable<CompletedMove['recorded']>> {
   const payload = resources.payloadOf(type, change);
   const faults = validatePayload(type, payload);
   if (faults.length > 0) {
@@ -109,14 +114,12 @@ async function recordEvent(
   const { organization_id, workspace_id, kind, id: subjectId } = change.after;
   const { actor } = change.request;
   const subject = { type: kind, id: subjectId };
-  const happening = batchOf([{ type, organization_id, workspace_id, actor, subject, payload }]);
-  const batch = await recordBatch(client, happening, room);
-  const { id } = batch.events[0]!;
+  const happening = { type, organization_id, workspace_id, actor, subject, payload };
+  const batch = room && (await recordBatch(client, batchOf([happening]), room));
+  const [recorded] = batch?.events ?? (await recordEvents(client, [happening]));
   const event: StoredEvent = {
-    ...{ id, type, organization_id, workspace_id, payload: happening.payloads[0]! },
+    ...{ ...recorded!, type, organization_id, workspace_id, payload: JSON.stringify(payload) },
     ...{ actor_type: actor.type, actor_id: actor.id, subject_type: kind, subject_id: subjectId },
-    // The caller's driver may parse times differently, so take the time from the ID.
-    created_at: new Date(idTimeMs('EVT', id)!),
   };
   return { event, batch };
 }
@@ -139,6 +142,6 @@ export async function runMove<Outcome extends MoveOutcome>(
     await limitLockWaits(client);
     return work(client, { ...origin, room: room() });
   });
-  if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
+  if (outcome.outcome === 'done' && outcome.recorded?.batch) onRecorded(outcome.recorded.batch);
   return outcome;
 }

@@ -19,14 +19,7 @@ export async function createResource(
   const { organization_id, workspace_id, attributes } = resource;
   const { rows } = await client.query<{ created: string }>({
     name: 'create resource',
-    text: `
-  insert into posthorn.resources as r
-         (organization_id, id, kind, workspace_id, status, status_since, attributes, created_at, updated_at)
-  select $3, posthorn.new_id($2, clock.now), m.kind, $4, m.to_status, clock.now, $5, clock.now, clock.now
-    from posthorn.lifecycle_moves m
-   cross join (select date_trunc('milliseconds', clock_timestamp())) as clock (now)
-   where m.kind = $1 and m.from_status is null
-  returning posthorn.resource_json(r)::text as created`,
+    text: 'select posthorn.create_resource($1, $2, $3, $4, $5)::text as created',
     values: [kind, prefix, organization_id, workspace_id, JSON.stringify(attributes)],
   });
   return JSON.parse(rows[0]!.created);

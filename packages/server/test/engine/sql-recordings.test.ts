@@ -36,7 +36,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     // Not each of those that come close together has a word of its own.
     const all = await Promise.all(
       Array.from({ length: 40 }, () =>
-        recordEvents({ query: (text, values) => unpolled.database.query({ text, values }) }, [
+        recordEvents(unpolled.database, [
           event({ organization_id: owner.organization }) as unknown as NewEvent,
         ]),
       ),

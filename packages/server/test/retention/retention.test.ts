@@ -81,7 +81,7 @@ test.each(['events', 'deliveries'])(
 test('recording creates a missing partition', async () => {
   const nowMs = Date.now();
   expect(await partitions()).toEqual([]);
-  await recordEvents({ query: (text, values) => database.query({ text, values }) }, [
+  await recordEvents(database, [
     {
       type: 'invoice.paid',
       organization_id: 'ORG-acme',
