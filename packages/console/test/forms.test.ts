@@ -65,6 +65,7 @@ describeInBrowser('the forms of the console', async (open) => {
     await page.setViewportSize({ width: 390, height: 600 });
     await page.goto(link(tenant.token, '/webhooks/new'));
     const url = page.getByLabel('URL');
+    await expect.poll(() => url.evaluate((field) => field.matches(':focus'))).toBe(true);
     const fault = page.locator('.form .fault');
     const create = page.getByRole('button', { name: 'Create and verify' });
     await url.fill('example.com/hook');

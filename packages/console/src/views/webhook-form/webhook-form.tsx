@@ -52,6 +52,9 @@ export function WebhookForm({
   const [isOpen, setOpen] = useState(hasMore);
   // What was opened stays open while its fields are emptied.
   if (hasMore && !isOpen) setOpen(true);
+  useEffect(() => {
+    if (isNumbered) document.querySelector<HTMLElement>('.form input')?.focus({ preventScroll: true });
+  }, [isNumbered]);
   // The button is below the form, so the field with the fault can be out of sight.
   useEffect(() => {
     if (!problem) return;
@@ -67,7 +70,9 @@ export function WebhookForm({
           hint={
             token.portal
               ? t`An https URL at a public address.`
-              : t`An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.`
+              : location.hostname === '127.0.0.1'
+                ? t`An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.`
+                : t`An https URL at a public address. Plain http works only in networks that the operator allows.`
           }
           fault={faults.of('url')}
           className="mono"
