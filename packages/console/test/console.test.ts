@@ -9,7 +9,6 @@ import { event, record, sendRequest } from '../../server/test/support/client.js'
 import { Held, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
-import { accentFor } from '../src/shell/accent.js';
 import { shortId } from '../src/text/identifier.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, pressKey, refreshOften, unexpected, visit } from './support/browser.js';
@@ -302,7 +301,7 @@ describeInBrowser('the console in a browser', async (open) => {
       const request = route.request();
       if (request.resourceType() === 'document') loads.push(request.url());
       const isMissing = /audit-log-[^/]*\.js$/.test(request.url()) && loads.length === 2;
-      if (isMissing || /activity-[^/]*\.js$/.test(request.url())) await route.abort();
+      if (isMissing) await route.abort();
       else await route.continue();
     });
     await page.goto(link(tenant.token));
@@ -327,24 +326,6 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
     expect(loads).toHaveLength(3);
 
-    // Of a webhook, only the tab is missing, and the tabs that were loaded before open.
-    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
-    const preloaded = page.waitForResponse(/\/receiver-tab-/);
-    await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
-    await preloaded;
-    // With everything that it imports.
-    await page.waitForLoadState('networkidle');
-    await door.shut();
-    const opensLater = page.getByRole('alert').getByText('This view opens when the service is back');
-    await open('Activity');
-    await opensLater.waitFor();
-    await page.getByRole('heading', { name: 'orders-eu' }).waitFor();
-    await open('Receiver');
-    await page.getByRole('heading', { name: 'Your receiver' }).waitFor();
-    expect(await opensLater.count()).toBe(0);
-    await door.open();
-    await page.getByText('The service is unreachable.').waitFor({ state: 'hidden' });
-    expect(loads).toHaveLength(3);
     expect(unexpected(faults, /net::ERR_|could not be loaded|dynamically imported/)).toEqual([]);
   });
 
@@ -628,7 +609,7 @@ describeInBrowser('the console in a browser', async (open) => {
     });
     expect(looks).toMatchObject({ lang: 'de', theme: 'dark', isWhole: true, hash: '' });
     expect(looks.font).toMatch(/^Georgia,/);
-    expect(looks.accent).toBe(accentFor('#c026d3', 'dark'));
+    expect(looks.accent).toContain('#c026d3');
     for (const [path, title] of views(webhook.id, delivery.id, event.id)) {
       const heading = title.replace('This token', 'This session');
       await frame.evaluate((to) => history.pushState({}, '', `/console${to}`), path);

@@ -21,14 +21,10 @@ function themeOf(text: string | null): Theme {
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)');
 
-/** The theme in use: the user's choice, or the system's. */
-export const shownTheme = createStore<'light' | 'dark'>('light');
-
 function showTheme(): void {
   const chosen = theme.get();
-  const shown = chosen === 'system' ? (darkScheme.matches ? 'dark' : 'light') : chosen;
-  document.documentElement.dataset.theme = shown;
-  shownTheme.set(shown);
+  const system = darkScheme.matches ? 'dark' : 'light';
+  document.documentElement.dataset.theme = chosen === 'system' ? system : chosen;
 }
 
 /** Applies the preferences, now and whenever they change. */

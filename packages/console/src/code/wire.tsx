@@ -64,13 +64,9 @@ export function RequestBox({
         text={rawText(headers, request.body ?? '')}
         aside={request.url && <code title={request.url}>POST {request.url}</code>}
       >
-        {request.body === null ? (
-          <>
-            <Message headers={headers} body="" isRaw={isRaw} />
-            <span className="soft">{t`The body is not available: the token lacks events:read, or the event no longer exists.`}</span>
-          </>
-        ) : (
-          <Message headers={headers} body={request.body} isRaw={isRaw} />
+        <Message headers={headers} body={request.body ?? ''} isRaw={isRaw} />
+        {request.body === null && (
+          <span className="soft">{t`The body is not available: the token lacks events:read, or the event no longer exists.`}</span>
         )}
       </CodeBlock>
       <p className="soft small">{t`Signature headers are not shown here.`}</p>

@@ -52,3 +52,18 @@ export function Remark({ id, fault, hint }: { id?: string; fault: string | undef
     )
   );
 }
+
+/** A checkbox with its label. */
+export function Check({
+  className = '',
+  onChange,
+  children,
+  ...box
+}: Omit<ComponentProps<'input'>, 'onChange'> & { onChange: (isOn: boolean) => void }) {
+  return (
+    <label className={`check ${className}`}>
+      <input type="checkbox" {...box} onChange={(event) => onChange(event.target.checked)} />
+      <span>{children}</span>
+    </label>
+  );
+}

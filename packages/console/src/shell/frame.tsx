@@ -6,7 +6,6 @@ import { connection } from '../api/connection';
 import { isUnreachable } from '../api/problem';
 import { productName, useSettings } from '../api/settings';
 import { embedding } from '../browser/embedding';
-import { shownTheme } from '../browser/preferences';
 import { useStore } from '../browser/store';
 import { ProblemNote, Skeleton } from '../parts/states';
 import { ToastLine } from '../parts/toast';
@@ -16,7 +15,6 @@ import { tokenQuery } from '../session/token';
 import { useIsPast, useNow } from '../text/clock';
 import { formatDuration } from '../text/format';
 import { rich, t } from '../text/language';
-import { accentFor } from './accent';
 import { BottomBar, SideBar } from './navigation';
 import { Overlays } from './overlays';
 import { TopBar } from './top-bar';
@@ -69,7 +67,6 @@ function SignedIn() {
 /** Shows the operator's name and accent, and names the view in the tab's title. Returns that title. */
 function useBranding(): string {
   const settings = useSettings();
-  const shown = useStore(shownTheme);
   const path = useLocation({ select: ({ pathname }) => pathname });
   const item = useStore(shownItem);
   const title = titleOf(path, productName(settings), item);
@@ -77,9 +74,11 @@ function useBranding(): string {
     document.title = title;
   }, [title]);
   useLayoutEffect(() => {
-    const accent = embedding.accent ? `#${embedding.accent}` : settings.accent;
-    if (accent) document.documentElement.style.setProperty('--accent', accentFor(accent, shown));
-  }, [settings.accent, shown]);
+    const own = embedding.accent ? `#${embedding.accent}` : settings.accent;
+    // Dark enough on a light ground, and light enough on a dark one.
+    const accent = `light-dark(oklch(from ${own} min(l, 0.53) c h), oklch(from ${own} max(l, 0.66) c h))`;
+    if (own) document.documentElement.style.setProperty('--accent', accent);
+  }, [settings.accent]);
   return title;
 }
 

@@ -11,17 +11,14 @@ import { rich, t } from '../../text/language';
 export function NoEvents() {
   const token = useToken();
   const settings = useSettings();
-  if (token.portal) {
-    return (
-      <Empty title={t`No events yet`}>
-        <p>{t`Events appear here when something happens in ${productName(settings)}.`}</p>
-      </Empty>
-    );
-  }
   return (
     <Empty title={t`No events yet`}>
-      <p>{rich`The platform records events through its own listener. After ${<code>npm start</code>}, run this in the same directory to record the first event. If your platform listener has a different address or token, change it in the command. Turn on Live to see the event arrive.`}</p>
-      <RecordCommand />
+      <p>
+        {token.portal
+          ? t`Events appear here when something happens in ${productName(settings)}.`
+          : rich`The platform records events through its own listener. After ${<code>npm start</code>}, run this in the same directory to record the first event. If your platform listener has a different address or token, change it in the command. Turn on Live to see the event arrive.`}
+      </p>
+      {!token.portal && <RecordCommand />}
     </Empty>
   );
 }

@@ -11,7 +11,7 @@ import { webhookQuery } from '../../api/webhooks';
 import { useZone } from '../../browser/preferences';
 import { Button, Segmented } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
-import { Form } from '../../parts/form';
+import { Check, Form } from '../../parts/form';
 import { Breadcrumb } from '../../parts/head';
 import { WebhookLink } from '../../parts/links';
 import { Loaded } from '../../parts/states';
@@ -100,17 +100,10 @@ function RangeForm({ webhook }: { webhook: Webhook }) {
           {t`${formatExact(Date.parse(from), shownZone)} to ${formatExact(Date.parse(to), shownZone)}`}
         </p>
       )}
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={onlyFailedField.value}
-          onChange={(event) => onlyFailedField.change(event.target.checked)}
-        />
-        <span>
-          {t`Only events that were not delivered`}
-          <span className="hint">{t`These are events whose latest delivery to this webhook failed, and events without a delivery to it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.`}</span>
-        </span>
-      </label>
+      <Check checked={onlyFailedField.value} onChange={onlyFailedField.change}>
+        {t`Only events that were not delivered`}
+        <span className="hint">{t`These are events whose latest delivery to this webhook failed, and events without a delivery to it, such as those recorded before the webhook existed. A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.`}</span>
+      </Check>
       {!isBackward && (
         <Loaded query={preview} lines={2}>
           {(data) => <Preview preview={data} />}

@@ -10,7 +10,7 @@ import { productName, useSettings } from '../../api/settings';
 import { showChanged } from '../../api/webhooks';
 import { JsonBlock } from '../../code/json-text';
 import { Button } from '../../parts/button';
-import { Form } from '../../parts/form';
+import { Check, Form } from '../../parts/form';
 import { Breadcrumb } from '../../parts/head';
 import { ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
@@ -124,17 +124,10 @@ function Steps() {
           <p className="soft">
             {t`${name} sends a signed request to the URL. The webhook becomes active when your receiver responds with exactly 200 within 5 seconds.`}
           </p>
-          <label className="check">
-            <input
-              type="checkbox"
-              checked={draft.isDisabled}
-              onChange={(event) => setDraft({ ...draft, isDisabled: event.target.checked })}
-            />
-            <span>
-              {t`Create it disabled`}
-              <span className="hint">{t`Nothing is sent until you activate it, so your receiver can be set up first.`}</span>
-            </span>
-          </label>
+          <Check checked={draft.isDisabled} onChange={(isDisabled) => setDraft({ ...draft, isDisabled })}>
+            {t`Create it disabled`}
+            <span className="hint">{t`Nothing is sent until you activate it, so your receiver can be set up first.`}</span>
+          </Check>
           {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
             <ProblemNote error={create.error} isAction />
           )}

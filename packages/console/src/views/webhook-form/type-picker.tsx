@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { Chip } from '../../lists/filters';
-import { Remark } from '../../parts/form';
+import { Check, Remark } from '../../parts/form';
 import { ProblemNote, Skeleton } from '../../parts/states';
 import { rich, t } from '../../text/language';
 import { WithCode } from '../../text/type-name';
@@ -81,14 +81,9 @@ export function TypePicker({
               <Skeleton lines={5} />
             ))}
           {text === '' && types && (
-            <label className="check domain">
-              <input
-                type="checkbox"
-                checked={isAll}
-                onChange={(event) => toggle('*', event.target.checked)}
-              />
-              <span>{rich`All events ${<code>*</code>}`}</span>
-            </label>
+            <Check className="domain" checked={isAll} onChange={(isOn) => toggle('*', isOn)}>
+              {rich`All events ${<code>*</code>}`}
+            </Check>
           )}
           {[...domains].map(([domain, ofDomain]) => (
             <Domain
@@ -129,17 +124,9 @@ function Domain({
   return (
     <fieldset>
       <legend className="hidden-visually">{domain}</legend>
-      <label className="check domain">
-        <input
-          type="checkbox"
-          checked={isWhole}
-          disabled={isAll}
-          onChange={(event) => onToggle(whole, event.target.checked)}
-        />
-        <span>
-          <code>{whole}</code>
-        </span>
-      </label>
+      <Check className="domain" checked={isWhole} disabled={isAll} onChange={(isOn) => onToggle(whole, isOn)}>
+        <code>{whole}</code>
+      </Check>
       {types.map(({ type, description }) => (
         <label className="check one" key={type} onMouseEnter={() => onShowSample?.(type)}>
           <input

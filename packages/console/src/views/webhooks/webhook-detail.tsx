@@ -1,24 +1,25 @@
-import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { CatchBoundary, Link, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useLive } from '../../address/live';
 import { problemIn } from '../../api/problem';
 import { type JudgedWebhook, webhookQuery } from '../../api/webhooks';
 import { Breadcrumb, Identifier } from '../../parts/head';
-import { Loaded, ProblemNote, Skeleton } from '../../parts/states';
+import { Loaded, ProblemNote } from '../../parts/states';
 import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
-import { whenIdle } from '../../shell/late-parts';
-import { ViewError } from '../../shell/view-error';
 import { useShownItem } from '../../shell/views';
 import { t } from '../../text/language';
 import { DeliveryTable } from '../deliveries/delivery-list';
 import { rereadAfterMs } from '../deliveries/next-attempt';
+import { ReceiverTab } from '../receiver/receiver-tab';
+import { Activity } from './activity';
 import { isDeletionUnresolved } from './delete-button';
 import { useVerification, VerifyButton } from './remedies';
 import { StatusButtons } from './status-button';
+import { TestView } from './test-view';
 import { WebhookNote } from './webhook-note';
+import { WebhookSettings } from './webhook-settings';
 import { WebhookTag, webhookName } from './webhook-tag';
 import { WebhookTraits } from './webhook-traits';
 
@@ -119,44 +120,11 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         ))}
       </nav>
       {isSlim && <WebhookNote webhook={webhook} isSlim />}
-      <TabPanel tab={shown} webhook={webhook} />
+      {shown === 'deliveries' && <DeliveryTable webhook={webhook} />}
+      {shown === 'activity' && <Activity webhook={webhook} />}
+      {shown === 'settings' && <WebhookSettings webhook={webhook} />}
+      {shown === 'test' && <TestView webhook={webhook} />}
+      {shown === 'receiver' && <ReceiverTab webhook={webhook} />}
     </>
-  );
-}
-
-const parts = {
-  activity: () => import('./activity').then((module) => ({ default: module.Activity })),
-  settings: () => import('./webhook-settings').then((module) => ({ default: module.WebhookSettings })),
-  test: () => import('./test-view').then((module) => ({ default: module.TestView })),
-  receiver: () => import('../receiver/receiver-tab').then((module) => ({ default: module.ReceiverTab })),
-};
-
-const Activity = lazy(parts.activity);
-const Settings = lazy(parts.settings);
-const TestView = lazy(parts.test);
-const ReceiverTab = lazy(parts.receiver);
-
-/**
- * A tab of a webhook. If it cannot be loaded, the rest of the page stays. It is loaded before it is opened, so that it
- * opens even if the service has become unreachable since.
- */
-export function TabPanel({ tab, webhook }: { tab: string; webhook: Webhook }) {
-  useEffect(
-    () =>
-      whenIdle(() => {
-        for (const load of Object.values(parts)) load().catch(() => undefined);
-      }),
-    [],
-  );
-  return (
-    <CatchBoundary getResetKey={() => tab} errorComponent={ViewError}>
-      <Suspense fallback={<Skeleton />}>
-        {tab === 'deliveries' && <DeliveryTable webhook={webhook} />}
-        {tab === 'activity' && <Activity webhook={webhook} />}
-        {tab === 'settings' && <Settings webhook={webhook} />}
-        {tab === 'test' && <TestView webhook={webhook} />}
-        {tab === 'receiver' && <ReceiverTab webhook={webhook} />}
-      </Suspense>
-    </CatchBoundary>
   );
 }
