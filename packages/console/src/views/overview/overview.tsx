@@ -111,12 +111,11 @@ function FigureSkeleton({ period }: { period: string }) {
     <div role="status" aria-label={t`Loading`}>
       <div className="figures">
         {figureNames(period).map((name) => (
-          <div key={name} className="figure">
-            <b className="skeleton">
+          <Figure key={name} name={name}>
+            <span className="skeleton">
               <i />
-            </b>
-            <span>{name}</span>
-          </div>
+            </span>
+          </Figure>
         ))}
       </div>
       <div className="chart tall" />

@@ -10,7 +10,7 @@ import { BodyRow } from '../webhook-editors/body-row';
 import { FilterRow } from '../webhook-editors/filter-row';
 import { LifetimeFields } from './lifetime-fields';
 import { TypePicker } from './type-picker';
-import { newPair, type WebhookDraft } from './webhook-fields';
+import { type HeaderPair, newPair, type WebhookDraft } from './webhook-fields';
 
 interface FormProps {
   draft: WebhookDraft;
@@ -133,8 +133,8 @@ export function WebhookForm({
             />
           )}
           <HeaderPairs
-            draft={draft}
-            onChange={({ headers }) => change({ headers })}
+            headers={headers}
+            onChange={(headers) => change({ headers })}
             fault={faults.of('headers')}
           />
           <Field
@@ -198,24 +198,21 @@ function reveal(details: Element): void {
 }
 
 function HeaderPairs({
-  draft,
+  headers,
   onChange,
   fault,
 }: {
-  draft: WebhookDraft;
-  onChange: (draft: WebhookDraft) => void;
+  headers: HeaderPair[];
+  onChange: (headers: HeaderPair[]) => void;
   fault: string | undefined;
 }) {
   const set = (key: number, part: { name?: string; value?: string }) =>
-    onChange({
-      ...draft,
-      headers: draft.headers.map((pair) => (pair.key === key ? { ...pair, ...part } : pair)),
-    });
+    onChange(headers.map((pair) => (pair.key === key ? { ...pair, ...part } : pair)));
   return (
     <div className="field">
       <span className="label">{t`Headers`}</span>
       <div className="pairs">
-        {draft.headers.map(({ key, name, value, isStored }, index) => (
+        {headers.map(({ key, name, value, isStored }, index) => (
           <div className="pair" key={key}>
             <input
               className="input mono"
@@ -235,18 +232,13 @@ function HeaderPairs({
             />
             <IconButton
               label={t`Remove header ${index + 1}`}
-              onClick={() =>
-                onChange({ ...draft, headers: draft.headers.filter((pair) => pair.key !== key) })
-              }
+              onClick={() => onChange(headers.filter((pair) => pair.key !== key))}
             />
           </div>
         ))}
-        {draft.headers.length < 10 && (
+        {headers.length < 10 && (
           <div>
-            <Button
-              kind="slim"
-              onClick={() => onChange({ ...draft, headers: [...draft.headers, newPair()] })}
-            >{t`Add a header`}</Button>
+            <Button kind="slim" onClick={() => onChange([...headers, newPair()])}>{t`Add a header`}</Button>
           </div>
         )}
       </div>
