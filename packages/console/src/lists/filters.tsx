@@ -1,14 +1,13 @@
 import { type ReactNode, useId, useState } from 'react';
 import { useFieldValue } from '../address/field-value';
-import { noRange, type RangeSearch } from '../address/range';
+import { noRange, type RangeSearch, rangeChoices } from '../address/range';
 import { useSetSearch } from '../address/search';
 import { useZone } from '../browser/preferences';
-import { Button } from '../parts/button';
+import { Button, Segmented } from '../parts/button';
 import { Form } from '../parts/form';
 import { IconButton } from '../parts/icon';
 import { formatClock, formatRange } from '../text/format';
 import { t } from '../text/language';
-import { RangePicker } from './range-picker';
 
 /** The filters in the URL as chips, a field that adds one, and the time range. */
 export function FilterBar<Name extends string>({
@@ -184,4 +183,23 @@ export function RangeChip({
     ? `${clock(search.from)} – ${search.to ? clock(search.to) : t`now`}`
     : formatRange(fromMs, toMs, shownZone, Date.now());
   return <Chip name={name} value={value} onRemove={onRemove} />;
+}
+
+const anyTime = { key: 'any', label: t`Any time` } as const;
+
+/**
+ * Selects the length of the time range, which is stored in the URL. Without a fallback, `Any time` is also a choice.
+ */
+export function RangePicker({ search, fallback }: { search: RangeSearch; fallback?: string }) {
+  const set = useSetSearch();
+  const choices = fallback === undefined ? [anyTime, ...rangeChoices] : rangeChoices;
+  const chosen = search.from ? undefined : (search.range ?? fallback ?? anyTime.key);
+  return (
+    <Segmented
+      label={t`Time range`}
+      choices={choices}
+      value={choices.find(({ key }) => key === chosen)?.key}
+      onChange={(key) => set({ ...noRange, range: key === anyTime.key ? undefined : key })}
+    />
+  );
 }

@@ -12,8 +12,7 @@ import { shortId } from '../text/identifier';
 import { plural, t } from '../text/language';
 import { TimeAgo } from '../text/time';
 import { needsAttention } from '../views/webhooks/webhook-tag';
-import { overlay } from './overlay-store';
-import { isWithin, mayOpenReference, referencePath, type View, viewsOf } from './views';
+import { isWithin, mayOpenReference, overlay, referencePath, type View, viewsOf } from './views';
 
 export function SideBar({ token }: { token: Token | undefined }) {
   return (

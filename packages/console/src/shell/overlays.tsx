@@ -7,11 +7,10 @@ import { Button } from '../parts/button';
 import { Dialog } from '../parts/dialog';
 import { IconButton } from '../parts/icon';
 import { t } from '../text/language';
-import { overlay } from './overlay-store';
 import { Palette } from './palette';
 import { useShortcuts } from './shortcuts';
 import { isMac } from './top-bar';
-import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
+import { mayOpenReference, overlay, referencePath, tokenViewName, viewsOf } from './views';
 
 const close = () => overlay.set(undefined);
 

@@ -10,9 +10,8 @@ import { Dialog } from '../parts/dialog';
 import { permissionOf } from '../session/token';
 import { t } from '../text/language';
 import { webhookName } from '../views/webhooks/webhook-tag';
-import { overlay } from './overlay-store';
 import { consoleAddressIn, isShortFor, loadedIds, unquoted, wholeIdIn } from './pasted';
-import { mayOpenReference, referencePath, tokenViewName, viewsOf } from './views';
+import { mayOpenReference, overlay, referencePath, tokenViewName, viewsOf } from './views';
 
 interface Target {
   name: string;

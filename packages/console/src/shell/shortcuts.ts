@@ -4,8 +4,7 @@ import { useEffect } from 'react';
 import { useLive } from '../address/live';
 import { switchZone } from '../browser/preferences';
 import { moveInList, rememberRow } from '../lists/place';
-import { overlay } from './overlay-store';
-import { viewsOf } from './views';
+import { overlay, viewsOf } from './views';
 
 const sequenceMs = 1_200;
 

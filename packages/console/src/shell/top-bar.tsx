@@ -12,8 +12,7 @@ import { shortId } from '../text/identifier';
 import { rich, t } from '../text/language';
 import { TimeAgo } from '../text/time';
 import { Brand } from './navigation';
-import { overlay } from './overlay-store';
-import { tokenViewName } from './views';
+import { overlay, tokenViewName } from './views';
 import { WorkspaceField } from './workspace-field';
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);

@@ -67,3 +67,6 @@ export function useShownItem(name: string | undefined): void {
     return () => shownItem.set(undefined);
   }, [name]);
 }
+
+/** The overlay that is open above the view. */
+export const overlay = createStore<'palette' | 'help' | 'more' | undefined>(undefined);

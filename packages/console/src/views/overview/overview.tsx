@@ -10,7 +10,7 @@ import { overviewQueries } from '../../api/stats';
 import { webhooksQuery } from '../../api/webhooks';
 import { isQuiet } from '../../charts/bars';
 import { DeliveryChart, Figure } from '../../charts/delivery-chart';
-import { RangePicker } from '../../lists/range-picker';
+import { RangePicker } from '../../lists/filters';
 import { Empty, Loaded, Skeleton } from '../../parts/states';
 import { usePermission, useToken } from '../../session/token';
 import { viewsOf } from '../../shell/views';

@@ -7,7 +7,7 @@ import { rangeChoices } from '../../address/range';
 import { useSetSearch } from '../../address/search';
 import { useAction, useRequestKey } from '../../api/action';
 import { posthorn } from '../../api/client';
-import { webhookQuery } from '../../api/webhooks';
+import { replayQuery, webhookQuery } from '../../api/webhooks';
 import { useZone } from '../../browser/preferences';
 import { Button, Segmented } from '../../parts/button';
 import { Confirm, useConfirm } from '../../parts/confirm';
@@ -19,9 +19,9 @@ import { Forbidden } from '../../session/forbidden';
 import { sendScopes, usePermission } from '../../session/token';
 import { formatCount, formatExact } from '../../text/format';
 import { plural, rich, t } from '../../text/language';
+import { TimeAgo } from '../../text/time';
 import { webhookName } from '../webhooks/webhook-tag';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
-import { ReplayProgress } from './replay-progress';
 import { TimeField } from './time-field';
 
 /** Sends a range of past events again. The URL contains the range and the running replay. */
@@ -191,5 +191,56 @@ function Preview({ preview }: { preview: ReplayPreview }) {
         </p>
       )}
     </div>
+  );
+}
+
+/** The progress of a replay. The URL contains the ID of the replay, so a reload shows the same page. */
+function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replayId: string }) {
+  const replay = useQuery(replayQuery(webhook.id, replayId));
+  return (
+    <Loaded query={replay} lines={3}>
+      {({ status, total, done, created_at }) => (
+        <section className="form section">
+          <div
+            className={status === 'cancelled' ? 'note' : status === 'done' ? 'note ok' : 'note calm'}
+            role="status"
+          >
+            <b>
+              {
+                {
+                  running: t`${done} of ${total} events are queued.`,
+                  done: plural(done, 'Done: {0} event is queued.', 'Done: {0} events are queued.'),
+                  cancelled: t`Canceled after ${done} of ${total}: the webhook is not active.`,
+                }[status]
+              }
+            </b>
+            <p>
+              {rich`Started ${<TimeAgo at={created_at} />}.`}{' '}
+              {status === 'running' &&
+                t`You can leave this page. The replay continues, and you can return to this URL to see its progress.`}
+            </p>
+          </div>
+          <div
+            className="progress"
+            role="progressbar"
+            aria-label={t`Replay`}
+            aria-valuemin={0}
+            aria-valuemax={total}
+            aria-valuenow={done}
+          >
+            <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
+          </div>
+          <div className="actions">
+            <WebhookLink id={webhook.id} className="btn">{t`See the deliveries`}</WebhookLink>
+            <Link
+              to="/webhooks/$webhookId/replay"
+              params={{ webhookId: webhook.id }}
+              search={{}}
+              className="btn"
+            >{t`Another replay`}</Link>
+          </div>
+        </section>
+      )}
+    </Loaded>
   );
 }

@@ -13,8 +13,7 @@ import { EventTree } from './event-tree';
 import { type Filter, parsed } from './filter-rules';
 import { type Format, formats } from './formats';
 import { JsonField } from './json-field';
-import { usePreview } from './preview';
-import { useSubscription } from './subscription';
+import { usePreview, useSubscription } from './preview';
 import { canName, insertion, startNames, startOf } from './template-text';
 
 /** Edits what the body of a request looks like. Beside it, the body for a recent event, as the service makes it. */

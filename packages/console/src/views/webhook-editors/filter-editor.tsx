@@ -24,9 +24,8 @@ import {
   withValue,
 } from './filter-rules';
 import { faultsIn, JsonFaults, JsonField } from './json-field';
-import { usePreview } from './preview';
+import { usePreview, useSubscription } from './preview';
 import { PreviewResults } from './preview-results';
-import { useSubscription } from './subscription';
 
 /** Edits the filter of a webhook as JSON text; an empty text is no filter. Beside it, what it would have let through. */
 export function FilterEditor({

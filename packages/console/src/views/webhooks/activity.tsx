@@ -10,7 +10,7 @@ import { BandChart } from '../../charts/band-chart';
 import { barsOf, isQuiet } from '../../charts/bars';
 import { DeliveryChart, Figure } from '../../charts/delivery-chart';
 import { successRate } from '../../charts/webhook-day';
-import { RangePicker } from '../../lists/range-picker';
+import { RangePicker } from '../../lists/filters';
 import { Empty, Loaded } from '../../parts/states';
 import { usePermission } from '../../session/token';
 import { formatCount, formatMs } from '../../text/format';
