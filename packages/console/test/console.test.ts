@@ -721,9 +721,11 @@ describeInBrowser('the console in a browser', async (open) => {
     from generate_series(1, 18) n`,
       values: [tenant.organization],
     });
-    const replayTo = async (event_types: string[], query: string, sentence: string) => {
-      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types });
-      await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay${query}`));
+    const replayTo = async (event_types: string[], query: string, sentence: string, id = webhook.id) => {
+      await tenant.data('PATCH', `/v1/webhooks/${id}`, { event_types });
+      await page.goto(link(tenant.token, `/webhooks/${id}/replay${query}`));
+      // The address may be the same as before.
+      await page.reload();
       await page.getByText(sentence, { exact: true }).waitFor();
     };
     const unknown = page.getByText('8 events have other types and may go to this webhook, too.');
@@ -731,12 +733,30 @@ describeInBrowser('the console in a browser', async (open) => {
     await unknown.waitFor();
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('alertdialog').getByText('About 40 to 48 events will be sent.').waitFor();
-    await replayTo(['invoice.*'], '', 'Up to about 48 events will be sent.');
-    await unknown.waitFor();
     await replayTo(['service_line.*'], '?only_failed=0', 'Up to about 8 events will be sent.');
+
+    // Of the events that were not delivered, only those that failed or were never sent are left.
+    const failing = await tenant.connect(500, { event_types: ['invoice.paid'] });
+    const replayFailed = async (delivered: number, types: string[], sentence: string) => {
+      await service.database.query({
+        text: `
+  insert into posthorn.delivery_counts
+         (organization_id, scope, step, at, part, delivered, failed_attempts, given_up, latencies)
+  values ($1, $2, 1, date_trunc('minute', now() - interval '5 minutes'), 1, $3, 0, 0, '{}')
+  on conflict (organization_id, scope, step, at, part) do update set delivered = excluded.delivered`,
+        values: [tenant.organization, failing.webhook.id, delivered],
+      });
+      await replayTo(types, '', sentence, failing.webhook.id);
+    };
+    await replayFailed(0, ['invoice.*'], 'Up to about 48 events will be sent.');
+    await unknown.waitFor();
     // The statistics list the only type of this webhook, so nothing is missing.
-    await replayTo(['invoice.paid'], '', 'Up to about 40 events will be sent.');
+    await replayFailed(34, ['invoice.paid'], 'Up to about 6 events will be sent.');
     expect(await unknown.count()).toBe(0);
+    // What was resent counts as delivered twice.
+    await tenant.record();
+    await tenant.settled(failing.webhook, 1);
+    await replayFailed(400, ['invoice.paid'], 'Up to about 1 event will be sent.');
     expect(unexpected(faults, /status of 404/)).toEqual([]);
   });
 

@@ -563,6 +563,11 @@ describeInBrowser('the views of the console', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '/events?type=invoice.*'));
     await page.getByText('There is no event type invoice.*.').waitFor();
+    await visit(page, '/events?type=invoice.payd', 'Events');
+    await page.getByText('There is no event type invoice.payd. Did you mean invoice.paid?').waitFor();
+    await page.getByRole('link', { name: 'invoice.paid' }).click();
+    await page.waitForURL((url) => url.searchParams.get('type') === 'invoice.paid');
+    await page.getByRole('cell', { name: 'invoice.paid' }).first().waitFor();
     await visit(page, '/deliveries?event_type=invoice.payed', 'Deliveries');
     await page.getByText('There is no event type invoice.payed.').waitFor();
     await visit(page, '/deliveries?event_type=invoice.paid', 'Deliveries');

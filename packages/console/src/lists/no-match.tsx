@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { closest, distance } from 'fastest-levenshtein';
+import type { ReactNode } from 'react';
 import { hasFilter } from '../address/search';
 import { WholeOrganization } from '../address/workspace';
-import { eventTypesQuery, exampleType } from '../api/events';
+import { eventTypesQuery } from '../api/events';
 import { Button } from '../parts/button';
 import { Empty } from '../parts/states';
 import { usePermission } from '../session/token';
@@ -22,7 +24,7 @@ export function NoMatch({
   const may = usePermission();
   const isFiltered = hasFilter(useSearch({ strict: false }));
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents && type !== undefined });
-  const isUnknown = type !== undefined && types?.every((known) => known.type !== type);
+  const known = types?.map((one) => one.type);
   return (
     <Empty
       title={title}
@@ -34,12 +36,36 @@ export function NoMatch({
       }
     >
       <p>
-        {isUnknown
-          ? rich`There is no event type ${<code>{type}</code>}. Filter by an exact type, such as ${<code>{exampleType(types)?.type}</code>}.`
+        {type !== undefined && known?.includes(type) === false
+          ? unknownType(type, known)
           : remedyOf(isFiltered, workspaceId)}
       </p>
     </Empty>
   );
+}
+
+/** The most edits between a type and a misspelling of it, as in the command line. */
+const editsMax = 3;
+
+function unknownType(type: string, known: readonly string[]): ReactNode {
+  const nearest = closest(type, known);
+  if (distance(type, nearest) > editsMax)
+    return rich`There is no event type ${<code>{type}</code>}. Filter by an exact type, such as ${<code>{nearest}</code>}.`;
+  const corrected = (
+    <Link
+      to="."
+      className="link mono"
+      // The filter is called `type` for events and `event_type` for deliveries.
+      search={(now) =>
+        Object.fromEntries(
+          Object.entries(now).map(([name, value]) => [name, value === type ? nearest : value]),
+        ) as never
+      }
+    >
+      {nearest}
+    </Link>
+  );
+  return rich`There is no event type ${<code>{type}</code>}. Did you mean ${corrected}?`;
 }
 
 function remedyOf(isFiltered: boolean, workspaceId: string | undefined): string {

@@ -25,6 +25,7 @@ interface Range {
 
 const listedMax = 100;
 const arrivedMax = 300;
+const failedMax = 300;
 /** Each event takes a request, and a token has 600 of them per minute by default. */
 const lookedUpMax = 20;
 
@@ -115,13 +116,26 @@ async function estimated(
   const { event_types: patterns } = webhook;
   const all = stats.totals.events ?? 0;
   const listed = stats.events_by_type ?? [];
+  const takesAll = patterns.includes('*');
   const byType = listed.filter(({ type }) => matches(patterns, type));
-  const certainty = onlyFailed ? 'up_to_about' : 'about';
-  if (patterns.includes('*')) return { count: all, unlisted: 0, certainty, byType };
   // The statistics list only the most frequent types.
-  const isListed = patterns.every((pattern) => listed.some(({ type }) => type === pattern));
+  const isListed = takesAll || patterns.every((pattern) => listed.some(({ type }) => type === pattern));
   const unlisted = isListed ? 0 : Math.max(0, all - sumOf(listed));
-  return { count: sumOf(byType), unlisted, certainty, byType };
+  const count = takesAll ? all : sumOf(byType);
+  if (!onlyFailed) return { count, unlisted, certainty: 'about', byType };
+  const own = await posthorn.stats({ webhook_id: webhook.id, ...range, interval }, { signal });
+  // Resent events are counted twice as delivered, so there can be more failures than the difference.
+  const failed = await failedEvents(webhook, range, signal);
+  const left = Math.max(failed, count + unlisted - own.totals.delivered);
+  const leftUnlisted = Math.min(left, unlisted);
+  return { count: left - leftUnlisted, unlisted: leftUnlisted, certainty: 'up_to_about', byType: [] };
+}
+
+/** Returns how many events have a failed delivery in the range, as far as a short search finds them. */
+async function failedEvents(webhook: Webhook, range: Range, signal: AbortSignal): Promise<number> {
+  const query = { webhook_id: webhook.id, ...range, status: 'failed', limit: 100 } as const;
+  const { data } = await posthorn.deliveries.list(query, { signal }).search(failedMax, searchedPagesMax);
+  return new Set(data.map(({ event_id }) => event_id)).size;
 }
 
 const sumOf = (counts: readonly TypeCount[]) => counts.reduce((sum, { count }) => sum + count, 0);

@@ -165,7 +165,7 @@ const certaintyNotes = {
   exact: undefined,
   up_to: skipped,
   about: t`This is an estimate based on the statistics, which include new events within a minute.`,
-  up_to_about: t`This is an estimate based on the statistics. ${skipped}`,
+  up_to_about: t`This is an estimate: the events in the statistics, less the deliveries that succeeded. ${skipped}`,
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {
