@@ -1,6 +1,8 @@
+import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, test } from 'vitest';
+import { frameworks } from '../../console/src/views/receiver/frameworks.js';
 import { sharedService } from './support/service.js';
 import {
   buildGo,
@@ -26,13 +28,13 @@ const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version'
 const go = await firstThatRuns(['go', '/usr/local/go/bin/go'], ['version']);
 
 const source = snippet(page, 'ts', 'createServer(');
-const declaration = snippet(page, 'ts', "'parcel.shipped'");
+const declaration = snippet('packages/receiver/README.md', 'ts', "'parcel.shipped'");
 const [imported = ''] = declaration.split('\n');
 const use = "export const of = (event: EnvelopeOf<'parcel.shipped'>): string => event.data.carrier;\n";
 const compiled = await workshop.compile({
   receive: source.replace('listen(3000)', "listen(Number(process.env.PORT), '127.0.0.1')"),
   misspelt: source.replace('event.data.severity', 'event.data.severty'),
-  readme: snippet('packages/receiver/README.md', 'ts', 'EnvelopeOf'),
+  readme: snippet('packages/receiver/README.md', 'ts', 'isCritical'),
   undeclared: `${imported}\n${use}`,
 });
 
@@ -156,4 +158,71 @@ describe.runIf(go)(`the receiver of the guide in Go${go ? '' : ' (skipped: no go
       expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(secretDemand) });
     }
   }, 180_000);
+});
+
+/** Without optimizing the compiler that runs a source file, whose start takes most of the time. */
+const startsFast = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+const others = [
+  { language: 'java', having: 'keyOf', args: (file: string) => [...startsFast, file] },
+  { language: 'ruby', having: 'key_of', args: (file: string) => [file] },
+  {
+    language: 'php',
+    having: 'keyOf',
+    args: (file: string, port: number) => ['-S', `127.0.0.1:${port}`, file],
+  },
+];
+
+describe.each(others)('the receiver of the console in $language', async ({ language, having, args }) => {
+  const isHere = await firstThatRuns([language], ['--version']);
+  const framework = frameworks.find(({ key }) => key === language)!;
+
+  /** Writes a program with this secret in it, and returns the arguments that start it. */
+  async function written(given: string | undefined, port: number) {
+    const place = { path: '/webhooks', port: String(port) };
+    const file = workshop.path(framework.file(place));
+    await writeFile(file, framework.code(given, place));
+    return args(file, port);
+  }
+
+  test('has the functions of the guide', () => {
+    const program = framework.code(undefined, { path: '/webhooks', port: '3000' });
+    const ofClass = program.replace(/^ {2}/gm, '');
+    expect(program + ofClass).toContain(snippet(page, language, having));
+  });
+
+  test.runIf(isHere)('verifies requests with its secret, or with the one in its environment', async () => {
+    for (const [own, env, given] of [
+      [secret, {}, secret],
+      [undefined, { WEBHOOK_SECRET: unpadded }, unpadded],
+    ] as const) {
+      const port = await freePort();
+      const program = await written(own, port);
+      const start = () => new Server(language, program, env);
+      const { recorded, receiver } = await deliverTo(start, port, { type: 'task.created' }, given);
+      await eventually(
+        async () => receiver.output,
+        (output) => output.includes(recorded.id),
+      );
+    }
+  });
+
+  test.runIf(isHere)('accepts nothing without a secret', async () => {
+    const port = await freePort();
+    const program = await written(undefined, port);
+    if (language !== 'php') {
+      const ended = unusableSecrets.map((given) => run(language, program, { WEBHOOK_SECRET: given }));
+      for (const { code } of await Promise.all(ended)) expect(code).toBe(1);
+      return;
+    }
+    await new Server(language, program, { WEBHOOK_SECRET: 'whsec_...' }).isListening(port);
+    const sentAt = String(Math.floor(Date.now() / 1_000));
+    const signature = createHmac('sha256', '').update(`EVT-1.${sentAt}.{}`).digest('base64');
+    const headers = {
+      'webhook-id': 'EVT-1',
+      'webhook-timestamp': sentAt,
+      'webhook-signature': `v1,${signature}`,
+    };
+    const url = `http://127.0.0.1:${port}/webhooks`;
+    expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).toBe(401);
+  });
 });

@@ -1,6 +1,6 @@
 /** Comments, strings, numbers and the words of the languages in which receivers are shown. */
 const pattern =
-  /(?<note>(?:\/\/|#(?!\{)).*)|(?<string>`(?:\\.|[^`\\])*`|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|(?<word>\b(?:async|await|const|def|export|from|func|function|if|import|in|not|or|package|return|throw|var|new)\b)|(?<number>\b\d+\b)/g;
+  /(?<note>(?:\/\/|#(?!\{)).*)|(?<string>`(?:\\.|[^`\\])*`|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|(?<word>\b(?:async|await|class|const|def|end|export|from|func|function|if|import|in|not|or|package|return|static|throw|var|new)\b)|(?<number>\b\d+\b)/g;
 
 /** Source code with colors. */
 export function ProgramText({ text }: { text: string }) {

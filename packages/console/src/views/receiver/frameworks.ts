@@ -228,6 +228,125 @@ func main() {
 	log.Fatal(http.ListenAndServe(":${port}", nil))
 }`;
 
+const java: Code = (secret, { path, port }) => `import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.sun.net.httpserver.Headers;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.security.MessageDigest;
+import java.util.Base64;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+class Receiver {
+  static SecretKeySpec keyOf(String secret) { // throws if it is empty
+    Base64.Decoder base64 = Base64.getDecoder();
+    return new SecretKeySpec(secret.startsWith("whsec_")
+        ? base64.decode(secret.substring(6)) : secret.getBytes(UTF_8), "HmacSHA256");
+  }
+
+  static boolean isValid(byte[] body, Headers headers, SecretKeySpec key) throws Exception {
+    String sentAt = "" + headers.getFirst("webhook-timestamp");
+    if (!sentAt.matches("[0-9]{1,12}")) return false;
+    long age = System.currentTimeMillis() / 1000 - Long.parseLong(sentAt);
+    if (Math.abs(age) > 300) return false;
+    Mac mac = Mac.getInstance("HmacSHA256");
+    mac.init(key);
+    mac.update((headers.getFirst("webhook-id") + "." + sentAt + ".").getBytes(UTF_8));
+    String expected = "v1," + Base64.getEncoder().encodeToString(mac.doFinal(body));
+    for (String given : ("" + headers.getFirst("webhook-signature")).split(" "))
+      if (MessageDigest.isEqual(given.getBytes(UTF_8), expected.getBytes(UTF_8))) return true;
+    return false;
+  }
+
+  public static void main(String[] args) throws IOException {
+    String secret = System.getenv().getOrDefault("WEBHOOK_SECRET", "");
+${secret ? `    if (secret.isEmpty()) secret = "${secret}";\n` : ''}    SecretKeySpec key = keyOf(secret);
+    HttpServer server = HttpServer.create(new InetSocketAddress(${port}), 0);
+    server.createContext("${path}", request -> {
+      byte[] body = request.getRequestBody().readAllBytes();
+      int status = 500;
+      try {
+        status = isValid(body, request.getRequestHeaders(), key) ? 200 : 401;
+        // Store the event before you respond; do slow work later.
+        if (status == 200) System.out.println(new String(body, UTF_8));
+      } catch (Exception error) {
+        error.printStackTrace();
+      }
+      request.sendResponseHeaders(status, -1);
+      request.close();
+    });
+    server.start();
+  }
+}`;
+
+const ruby: Code = (secret, { path, port }) => `require 'json'
+require 'openssl'
+require 'socket'
+
+def key_of(secret)
+  secret.start_with?('whsec_') ? secret.delete_prefix('whsec_').unpack1('m') : secret
+end
+
+# body: the bytes that arrived. headers: a hash with names in lower case.
+def valid?(body, headers, key)
+  sent_at = headers['webhook-timestamp'].to_s
+  return false unless sent_at.match?(/\\A[0-9]{1,12}\\z/)
+  return false if (Time.now.to_i - sent_at.to_i).abs > 300
+
+  signed = "#{headers['webhook-id']}.#{sent_at}.".b + body.b
+  expected = "v1,#{[OpenSSL::HMAC.digest('SHA256', key, signed)].pack('m0')}"
+  given = headers['webhook-signature'].to_s.split
+  given.any? { |one| OpenSSL.secure_compare(expected, one) }
+end
+
+key = key_of(ENV.fetch('WEBHOOK_SECRET', '')${secret ? `.then { |set| set.empty? ? '${secret}' : set }` : ''})
+abort "Set WEBHOOK_SECRET to the webhook's secret." if key.empty?
+$stdout.sync = true
+
+# A small server for ${path}. In Rails, use request.raw_post and request.headers.
+Socket.tcp_server_loop('127.0.0.1', ${port}) do |client|
+  Thread.new do
+    head = client.gets("\\r\\n\\r\\n").to_s.b
+    headers = head.scan(/^([^:\\r\\n]+): *(.*)\\r$/).to_h { |name, value| [name.downcase, value] }
+    body = client.read(headers['content-length'].to_i).to_s
+    is_valid = valid?(body, headers, key)
+    # Store the event before you respond; do slow work later.
+    puts JSON.parse(body).values_at('type', 'id').join(' ') if is_valid
+    status = is_valid ? '200 OK' : '401 Unauthorized'
+    client.write "HTTP/1.1 #{status}\\r\\nContent-Length: 0\\r\\nConnection: close\\r\\n\\r\\n"
+  ensure
+    client.close
+  end
+end`;
+
+const php: Code = (secret, { path, port }) => `<?php
+// Run it with php -S 127.0.0.1:${port} receiver.php. It serves ${path} and every other path.
+function keyOf(string $secret): string {
+    return str_starts_with($secret, 'whsec_') ? base64_decode(substr($secret, 6)) : $secret;
+}
+
+function isValid(string $body, array $server, string $key): bool {
+    $sentAt = $server['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
+    if (!ctype_digit($sentAt) || abs(time() - (int) $sentAt) > 300) return false;
+    $signed = ($server['HTTP_WEBHOOK_ID'] ?? '') . ".$sentAt.$body"; // the raw bytes
+    $expected = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $key, true));
+    $given = explode(' ', $server['HTTP_WEBHOOK_SIGNATURE'] ?? '');
+    return array_filter($given, fn($one) => hash_equals($expected, $one)) !== [];
+}
+
+$key = keyOf(getenv('WEBHOOK_SECRET') ?: '${secret ?? ''}');
+$body = file_get_contents('php://input');
+// Anyone can sign with an empty key.
+if ($key === '' || !isValid($body, $_SERVER, $key)) {
+    http_response_code(401);
+    exit('invalid signature');
+}
+$event = json_decode($body);
+// Store the event before you respond; do slow work later.
+error_log("$event->type $event->id");`;
+
 const nextFile = ({ path }: ReceiverPlace) => `app${path.replace(/\/$/, '')}/route.js`;
 
 export const frameworks = [
@@ -237,4 +356,7 @@ export const frameworks = [
   { key: 'next', label: 'Next.js', file: nextFile, code: next },
   { key: 'flask', label: 'Flask', file: () => 'receiver.py', code: flask },
   { key: 'go', label: 'Go', file: () => 'main.go', code: go },
+  { key: 'java', label: 'Java', file: () => 'Receiver.java', code: java },
+  { key: 'ruby', label: 'Ruby', file: () => 'receiver.rb', code: ruby },
+  { key: 'php', label: 'PHP', file: () => 'receiver.php', code: php },
 ] as const;
