@@ -6,17 +6,9 @@ import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
-import {
-  matching,
-  type OperatorCommand,
-  organizationOf,
-  requireHere,
-  withDatabase,
-  workspaceOf,
-  writtenHere,
-} from './operator.js';
+import * as operator from './operator.js';
 
-export const tokenCreate: OperatorCommand = {
+export const tokenCreate: operator.OperatorCommand = {
   name: 'token create',
   summary: 'Create an access token and print it once.',
   options: {
@@ -40,13 +32,13 @@ export const tokenCreate: OperatorCommand = {
     const token = tokenOf(options, Date.now());
     const create = async (database: Database) => {
       const text = tokens.newTokenText(await cellOf(database, config.cell));
-      await writtenHere(
+      await operator.writtenHere(
         token.organization_id,
         createToken(database, token, tokens.tokenHash(text), operatorOrigin()),
       );
       return text;
     };
-    const text = await withDatabase(config, create, (directory) =>
+    const text = await operator.withDatabase(config, create, (directory) =>
       terminal.note(
         `There is no database in ${directory}, so this command creates one. If the service already has a database, run this ` +
           'command in the directory of the service, or set POSTHORN_DATA_DIR or DATABASE_URL.',
@@ -71,7 +63,7 @@ export const tokenCreate: OperatorCommand = {
 /** Usually more than there are, so that a script that reads the list misses none. */
 const listedMax = 1_000;
 
-export const tokenList: OperatorCommand = {
+export const tokenList: operator.OperatorCommand = {
   name: 'token list',
   summary:
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
@@ -81,10 +73,10 @@ export const tokenList: OperatorCommand = {
     json: cli.json,
   },
   run: async ({ options, config, terminal }) => {
-    const organizationId = organizationOf(options);
+    const organizationId = operator.organizationOf(options);
     const limit = cli.limitOf({ limit: options.limit ?? String(listedMax) });
-    const found = await withDatabase(config, async (database) => {
-      if (organizationId !== undefined) await requireHere(database, organizationId);
+    const found = await operator.withDatabase(config, async (database) => {
+      if (organizationId !== undefined) await operator.requireHere(database, organizationId);
       return listTokenPage(database, organizationId, undefined, limit + 1);
     });
     const tokens = found.slice(0, limit);
@@ -114,14 +106,14 @@ const columns: readonly cli.Column<tokens.Token>[] = [
   { title: 'state', of: (token) => stateOf(token, Date.now()) },
 ];
 
-export const tokenRevoke: OperatorCommand = {
+export const tokenRevoke: operator.OperatorCommand = {
   name: 'token revoke',
   summary: 'Revoke an access token. Every node rejects it within 2 seconds.',
   argument: { name: 'id', description: 'Token ID, TOK-…, as shown by posthorn token list.' },
   options: { json: cli.json },
   run: async ({ argument, options, config, terminal }) => {
-    const revoked = await withDatabase(config, (database) =>
-      writtenHere(
+    const revoked = await operator.withDatabase(config, (database) =>
+      operator.writtenHere(
         `The organization of ${argument}`,
         revokeToken(database, argument, new Date(), operatorOrigin()),
       ),
@@ -159,15 +151,15 @@ function tokenOf(options: cli.Options, nowMs: number): tokens.Token {
   const actorId = options['actor-id'];
   return tokens.newToken(
     {
-      organization_id: organizationOf(options) ?? '',
-      workspace_id: workspaceOf(options) ?? null,
+      organization_id: operator.organizationOf(options) ?? '',
+      workspace_id: operator.workspaceOf(options) ?? null,
       scopes: parseScopes(options.scopes),
       actor:
         actorId === undefined
           ? undefined
           : {
-              type: matching('actor-type', options['actor-type'] ?? '', kindPattern),
-              id: matching('actor-id', actorId, identifierPattern.resource),
+              type: operator.matching('actor-type', options['actor-type'] ?? '', kindPattern),
+              id: operator.matching('actor-id', actorId, identifierPattern.resource),
             },
       lifetimeMs,
       portal: false,

@@ -5,15 +5,14 @@ import type { Route, Tag } from '../web/route.js';
 import { dataOf, EventSchema } from '../web/schemas.js';
 import * as resources from './resource.js';
 import * as schemas from './resource-schema.js';
-import { type Lifecycle, lifecycles, type Move, transitionsOf } from './resource-schema.js';
 
 /** One tag per type of resource, with its table of moves. */
-export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
+export const lifecycleTags: readonly Tag[] = Object.values(schemas.lifecycles).map(tagOf);
 
 /** What the table of routes says about an operation, apart from who handles it. */
 type Columns = Omit<Route, 'method' | 'path' | 'handler'>;
 
-export function creationColumns(lifecycle: Lifecycle): Columns {
+export function creationColumns(lifecycle: schemas.Lifecycle): Columns {
   const { to, event } = lifecycle.creation;
   const sample = sampleOf(lifecycle);
   return {
@@ -27,7 +26,7 @@ export function creationColumns(lifecycle: Lifecycle): Columns {
   };
 }
 
-export function moveColumns(lifecycle: Lifecycle, name: string): Columns {
+export function moveColumns(lifecycle: schemas.Lifecycle, name: string): Columns {
   const move = lifecycle.moves[name]!;
   const sample = sampleOf(lifecycle, name);
   return {
@@ -51,7 +50,7 @@ function checkedBody(body: TObject, example: unknown): Pick<Columns, 'body' | 'b
   };
 }
 
-export function readColumns(lifecycle: Lifecycle): Columns {
+export function readColumns(lifecycle: schemas.Lifecycle): Columns {
   const { data } = sampleOf(lifecycle).response;
   return {
     operationId: `get${schemas.titleOf(lifecycle.kind)}`,
@@ -63,7 +62,11 @@ export function readColumns(lifecycle: Lifecycle): Columns {
   };
 }
 
-function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, sample: unknown): TSchema {
+function responseSchema(
+  lifecycle: schemas.Lifecycle,
+  event: EventTypeName | undefined,
+  sample: unknown,
+): TSchema {
   const data = schemas.resourceSchema(lifecycle);
   return event === undefined
     ? Type.Object({ data }, { examples: [sample] })
@@ -71,7 +74,7 @@ function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, 
 }
 
 /** Returns the schema of an event of this type. Previous values are optional, because a creation has none. */
-function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
+function eventSchema({ kind, prefix }: schemas.Lifecycle, type: EventTypeName): TSchema {
   const { properties } = EventSchema;
   const fields = Object.entries(schemas.payloadFields(type)).map(([name, field]) => [
     name,
@@ -94,12 +97,12 @@ function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema 
   );
 }
 
-function paramsOf(lifecycle: Lifecycle) {
+function paramsOf(lifecycle: schemas.Lifecycle) {
   const description = 'Resource ID.';
   return Type.Object({ id: Type.String({ description, examples: [sampleId(lifecycle)] }) });
 }
 
-function moveDescription({ transitions, event }: Move): string {
+function moveDescription({ transitions, event }: schemas.Move): string {
   const outcome = keepsStatus(transitions)
     ? 'The status does not change.'
     : `The new status is ${listed(Object.values(transitions))}.`;
@@ -107,7 +110,7 @@ function moveDescription({ transitions, event }: Move): string {
   return `Allowed when the status is ${allowed}. ${outcome} Records \`${event}\`.`;
 }
 
-function tagOf(lifecycle: Lifecycle): Tag {
+function tagOf(lifecycle: schemas.Lifecycle): Tag {
   const { prefix, creation, moves } = lifecycle;
   const rows = Object.entries(moves).map(([name, { transitions, event }]) => [
     `\`${name}\``,
@@ -122,7 +125,7 @@ function tagOf(lifecycle: Lifecycle): Tag {
   };
 }
 
-function keepsStatus(transitions: Move['transitions']): boolean {
+function keepsStatus(transitions: schemas.Move['transitions']): boolean {
   return Object.entries(transitions).every(([from, to]) => from === to);
 }
 
@@ -131,18 +134,18 @@ function listed(statuses: readonly string[]): string {
 }
 
 /** Turns `service_line` into `Service lines`. */
-function tagName(lifecycle: Lifecycle): string {
+function tagName(lifecycle: schemas.Lifecycle): string {
   const noun = nounOf(lifecycle);
   const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
   return plural.charAt(0).toUpperCase() + plural.slice(1);
 }
 
 /** Turns `service_line` into `service line`. */
-export function nounOf({ kind }: Lifecycle): string {
+export function nounOf({ kind }: schemas.Lifecycle): string {
   return kind.replaceAll('_', ' ');
 }
 
-function moveOperationId({ kind }: Lifecycle, move: string): string {
+function moveOperationId({ kind }: schemas.Lifecycle, move: string): string {
   const [verb = '', object = ''] = move.split('-');
   return `${verb}${schemas.titleOf(kind)}${schemas.titleOf(object)}`;
 }
@@ -159,12 +162,12 @@ const sampleUlid = '01JAB3C4D5E6F7G8H9J0K1M2N3';
 const createdMs = Date.parse('2026-11-15T09:30:00.000Z');
 const hourMs = 3_600_000;
 
-function sampleId({ prefix }: Lifecycle): string {
+function sampleId({ prefix }: schemas.Lifecycle): string {
   return `${prefix}-${sampleUlid}`;
 }
 
 /** Returns the sample of a creation, or of a move from the first status that allows it. */
-function sampleOf(lifecycle: Lifecycle, name?: string): Sample {
+function sampleOf(lifecycle: schemas.Lifecycle, name?: string): Sample {
   let change = created(lifecycle);
   if (name !== undefined) {
     const [from = ''] = Object.keys(lifecycle.moves[name]!.transitions);
@@ -194,9 +197,9 @@ function sampleOf(lifecycle: Lifecycle, name?: string): Sample {
  */
 export function recordedPayloads(type: string): readonly object[] {
   return [false, true].flatMap((isMinimal) =>
-    Object.values(lifecycles).flatMap((lifecycle) => {
+    Object.values(schemas.lifecycles).flatMap((lifecycle) => {
       const creation = created(lifecycle, isMinimal);
-      const changes = transitionsOf(lifecycle).map(({ move, from }) => {
+      const changes = schemas.transitionsOf(lifecycle).map(({ move, from }) => {
         if (from === null) return creation;
         let before = creation.after;
         for (const name of shortestPathTo(lifecycle, from))
@@ -211,11 +214,11 @@ export function recordedPayloads(type: string): readonly object[] {
 }
 
 /** Returns the shortest sequence of moves from creation to a status. */
-export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly string[] {
+export function shortestPathTo(lifecycle: schemas.Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
   // A Map also iterates over entries that are added during the loop, so this is a breadth-first search.
   for (const [reached, way] of ways) {
-    for (const { move, from, to } of transitionsOf(lifecycle))
+    for (const { move, from, to } of schemas.transitionsOf(lifecycle))
       if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);
   }
   const way = ways.get(status);
@@ -223,7 +226,7 @@ export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly s
   return way;
 }
 
-function created(lifecycle: Lifecycle, isMinimal = false): resources.Change {
+function created(lifecycle: schemas.Lifecycle, isMinimal = false): resources.Change {
   const request = exampleOf(schemas.creationSchema(lifecycle), isMinimal);
   const after: resources.StoredResource = {
     organization_id: String(request.organization_id),
@@ -240,7 +243,7 @@ function created(lifecycle: Lifecycle, isMinimal = false): resources.Change {
 }
 
 function moved(
-  lifecycle: Lifecycle,
+  lifecycle: schemas.Lifecycle,
   name: string,
   before: resources.StoredResource,
   isMinimal = false,

@@ -5,35 +5,26 @@ import { queryable, type TransactionClient } from '../events/recording-store.js'
 import type { Fault } from '../values/fault.js';
 import { type CompletedMove, type CreationRequest, create, makeMove } from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
-import {
-  createInputChecker,
-  creationSchema,
-  type InputChecker,
-  type Lifecycle,
-  lifecycles,
-  type Move,
-  moveSchema,
-  type ResourceName,
-} from './resource-schema.js';
+import * as schemas from './resource-schema.js';
 import { readResource as read } from './resource-store.js';
 
-export type MoveName<Name extends ResourceName> = keyof Resources[Name]['moves'] & string;
+export type MoveName<Name extends schemas.ResourceName> = keyof Resources[Name]['moves'] & string;
 
 /** A resource as it appears in responses. */
-export type Resource<Name extends ResourceName> = Resources[Name]['resource'];
+export type Resource<Name extends schemas.ResourceName> = Resources[Name]['resource'];
 /** The body of a creation request. */
-export type ResourceCreation<Name extends ResourceName> = Resources[Name]['creation'];
+export type ResourceCreation<Name extends schemas.ResourceName> = Resources[Name]['creation'];
 /** The body of a move request. */
 export type ResourceMove<
-  Name extends ResourceName,
+  Name extends schemas.ResourceName,
   Move extends MoveName<Name>,
 > = Resources[Name]['moves'][Move] extends { request: infer Request } ? Request : never;
 
 type EventOrNone<Type> = Type extends EventTypeName ? EventOf<Type> : undefined;
 /** The event that is recorded when a resource is created, or undefined if there is none. */
-export type CreationEvent<Name extends ResourceName> = EventOrNone<Resources[Name]['created']>;
+export type CreationEvent<Name extends schemas.ResourceName> = EventOrNone<Resources[Name]['created']>;
 export type MoveEvent<
-  Name extends ResourceName,
+  Name extends schemas.ResourceName,
   Move extends MoveName<Name>,
 > = Resources[Name]['moves'][Move] extends { event: infer Type } ? EventOrNone<Type> : never;
 
@@ -74,7 +65,7 @@ const context = { request_id: null, source_address: null };
  * Creates a resource in the caller's `pg` transaction, with its audit log entry and its event, if there is one. They
  * exist only if the transaction commits.
  */
-export async function createResource<Name extends ResourceName>(
+export async function createResource<Name extends schemas.ResourceName>(
   client: TransactionClient,
   name: Name,
   creation: ResourceCreation<Name>,
@@ -89,7 +80,7 @@ export async function createResource<Name extends ResourceName>(
  * Makes a move in the caller's `pg` transaction, with its event and audit log entry. Throws `MoveNotAllowed` if the
  * status does not allow it; the transaction can continue.
  */
-export async function moveResource<Name extends ResourceName, Move extends MoveName<Name>>(
+export async function moveResource<Name extends schemas.ResourceName, Move extends MoveName<Name>>(
   client: TransactionClient,
   name: Name,
   id: string,
@@ -108,7 +99,7 @@ export async function moveResource<Name extends ResourceName, Move extends MoveN
 }
 
 /** Reads a resource, as the caller's transaction sees it. */
-export async function readResource<Name extends ResourceName>(
+export async function readResource<Name extends schemas.ResourceName>(
   client: TransactionClient,
   name: Name,
   id: string,
@@ -120,8 +111,8 @@ export async function readResource<Name extends ResourceName>(
 }
 
 /** Checks the names at run time, for callers without types. */
-function lifecycleOf(name: string, move?: string): Lifecycle {
-  const known: Readonly<Record<string, Lifecycle>> = lifecycles;
+function lifecycleOf(name: string, move?: string): schemas.Lifecycle {
+  const known: Readonly<Record<string, schemas.Lifecycle>> = schemas.lifecycles;
   const lifecycle = Object.hasOwn(known, name) ? known[name] : undefined;
   if (!lifecycle)
     throw new TypeError(`unknown resource '${name}'; known resources: ${Object.keys(known).join(', ')}`);
@@ -133,12 +124,15 @@ function lifecycleOf(name: string, move?: string): Lifecycle {
   return lifecycle;
 }
 
-const checkers = new Map<Lifecycle | Move, InputChecker>();
+const checkers = new Map<schemas.Lifecycle | schemas.Move, schemas.InputChecker>();
 
-function refuseFaults(lifecycle: Lifecycle, move: Move | undefined, given: unknown): void {
+function refuseFaults(lifecycle: schemas.Lifecycle, move: schemas.Move | undefined, given: unknown): void {
   const key = move ?? lifecycle;
   const check =
-    checkers.get(key) ?? createInputChecker(move ? moveSchema(lifecycle, move) : creationSchema(lifecycle));
+    checkers.get(key) ??
+    schemas.createInputChecker(
+      move ? schemas.moveSchema(lifecycle, move) : schemas.creationSchema(lifecycle),
+    );
   checkers.set(key, check);
   const faults = check(given);
   if (faults.length > 0) throw new InvalidResource(faults);
@@ -149,7 +143,7 @@ function notFound(name: string, id: string): ResourceNotFound {
 }
 
 function resultOf(
-  lifecycle: Lifecycle,
+  lifecycle: schemas.Lifecycle,
   { resource, recorded }: CompletedMove,
 ): { data: unknown; event: unknown } {
   return {

@@ -1,13 +1,7 @@
 import { mayStartWork, requireHere } from '../cells/relocation-store.js';
 import { batchOf, type RecordedBatch, type Room, recordBatch } from '../events/recording-store.js';
 import type { Queryable } from '../postgres/database.js';
-import {
-  reverifyAfterMs,
-  type VerificationFailure,
-  verificationFailed,
-  verificationFailedType,
-  type Webhook,
-} from './webhook.js';
+import * as webhooks from './webhook.js';
 import * as store from './webhook-store.js';
 
 /**
@@ -20,13 +14,13 @@ import * as store from './webhook-store.js';
  */
 export async function settleVerification(
   client: Queryable,
-  webhook: Webhook,
-  failure: VerificationFailure | undefined,
+  webhook: webhooks.Webhook,
+  failure: webhooks.VerificationFailure | undefined,
   now: Date,
   room: Room,
   options: { change?: store.WebhookChange; automatic?: boolean } = {},
-): Promise<{ webhook: Webhook; batch: RecordedBatch | undefined } | undefined> {
-  await requireHere(client, webhook.organization_id, verificationFailedType);
+): Promise<{ webhook: webhooks.Webhook; batch: RecordedBatch | undefined } | undefined> {
+  await requireHere(client, webhook.organization_id, webhooks.verificationFailedType);
   const current = await store.readWebhook(
     client,
     { organization_id: webhook.organization_id, id: webhook.id },
@@ -35,7 +29,7 @@ export async function settleVerification(
   if (!current || current.revision !== webhook.revision) return undefined;
   const verified = options.change?.status ?? (current.status === 'paused' ? 'paused' : 'active');
   const stays = current.status === 'paused' && options.change?.url === undefined;
-  const retryAt = verified === 'paused' ? null : new Date(now.getTime() + reverifyAfterMs[0]);
+  const retryAt = verified === 'paused' ? null : new Date(now.getTime() + webhooks.reverifyAfterMs[0]);
   const change: store.WebhookChange = {
     ...options.change,
     ...(failure && !stays
@@ -50,7 +44,7 @@ export async function settleVerification(
     await clearFailures(client, changed);
     return { webhook: changed, batch: undefined };
   }
-  const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), room);
+  const batch = await recordBatch(client, batchOf([webhooks.verificationFailed(changed, failure)]), room);
   return { webhook: changed, batch };
 }
 
@@ -62,8 +56,8 @@ export async function takeDueVerifications(
   database: Queryable,
   now: Date,
   limit: number,
-): Promise<readonly Webhook[]> {
-  const { rows } = await database.query<Webhook>({
+): Promise<readonly webhooks.Webhook[]> {
+  const { rows } = await database.query<webhooks.Webhook>({
     text: `
   update posthorn.webhooks w
      set verifications = verifications + 1,
@@ -79,7 +73,7 @@ export async function takeDueVerifications(
             limit $3
               for update of v skip locked)
   returning ${store.webhookColumns}`,
-    values: [now, reverifyAfterMs, limit],
+    values: [now, webhooks.reverifyAfterMs, limit],
   });
   return rows;
 }
