@@ -874,7 +874,7 @@ function smallestField(page: Page): Promise<number> {
 function lowestControl(page: Page): Promise<number> {
   return page
     .locator(
-      '.btn, .input, .seg, .filter-input, .filter-select, .tabs a, .select-cell label, .workspace label, .entry summary',
+      '.btn, .input, .seg, .filter-input, .filter-select, .tabs a, .select-cell label, .workspace label, .entry',
     )
     .locator('visible=true')
     .evaluateAll((all) => Math.min(...all.map((one) => Math.round(one.getBoundingClientRect().height))));
