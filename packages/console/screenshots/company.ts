@@ -8,6 +8,7 @@ import { eventually, type Tenant } from '../../server/test/support/tenant.js';
 export interface Company {
   webhooks: Record<string, string>;
   failing: { webhook: string; delivery: string };
+  givenUp: { webhook_id: string; id: string };
   event: string;
 }
 
@@ -63,8 +64,9 @@ export async function createCompany(service: TestService, tenant: Tenant): Promi
     (delivery) => delivery.attempts >= 2,
   );
   const [event] = await tenant.events({ type: 'invoice.paid' });
+  const [givenUp] = await tenant.data('GET', '/v1/deliveries?status=failed&final=true&limit=1');
   const failing = { webhook: orders.webhook.id, delivery: waiting.id };
-  return { webhooks, failing, event: event.id };
+  return { webhooks, failing, givenUp, event: event.id };
 }
 
 const subjects: [type: string, subject: [string, string], payload: Record<string, unknown>][] = [
@@ -141,7 +143,7 @@ async function pastOf(
   await run(
     `
   insert into posthorn.events
-  select $1, at, 'EVT-01M7' || lpad(i::text, 22, '0'), type, null, 'user', 'USR-ada', split_part(type, '.', 1), 'S-' || i, '{}', 2
+  select $1, at, 'EVT-' || posthorn.ulid_head(posthorn.epoch_ms(at), 0) || lpad(i::text, 8, '0'), type, null, 'user', 'USR-ada', split_part(type, '.', 1), 'S-' || i, '{}', 2
     from generate_series(2, 719) i
    cross join lateral (select date_trunc('second', now()) - i * interval '2 minutes' as at) t
    cross join lateral (select (array['agent.run.completed', 'task.status_changed', 'invoice.paid', 'agent.run.started',
@@ -154,7 +156,7 @@ async function pastOf(
     await run(
       `
   insert into posthorn.deliveries
-  select $1, $2, e.created_at, 'WDLV-01M7' || lpad((h * 1000 + right(e.id, 6)::int)::text, 22, '0'), e.id, e.type, e.created_at,
+  select $1, $2, e.created_at, 'WDLV-' || posthorn.ulid_head(posthorn.epoch_ms(e.created_at), 0) || lpad((h * 1000 + right(e.id, 6)::int)::text, 8, '0'), e.id, e.type, e.created_at,
          case when not fails then 'success' when made = 5 then 'failed' else 'pending' end, made,
          e.created_at + (coalesce((w)[made + 1], 0) || ' min')::interval, null, e.created_at + ((w)[made] || ' min')::interval,
          case when fails then $5::int else case when $5::int < 300 then $5 else 200 end end, null, 20 + right(e.id, 4)::int * 7 % 60, $6,
@@ -167,7 +169,7 @@ async function pastOf(
    cross join lateral (select extract(epoch from now() - e.created_at) / 60 as age) a
    cross join lateral (select age < $4::int as fails) f
    cross join lateral (select case when fails then (select count(*)::int from unnest(w) one where one <= age) else 1 end as made) m
-   where e.organization_id = $1 and e.id like 'EVT-01M700%' and e.type ~ $3`,
+   where e.organization_id = $1 and e.id like 'EVT-__________00000000%' and e.type ~ $3`,
       [organization, webhooks[name], types, failsMin, status, response, name],
     );
   }
@@ -178,7 +180,7 @@ async function pastOf(
     from (select d.webhook_id, d.status = 'success' as good, d.status = 'failed' and n = d.attempts as last, d.duration_ms,
                  d.created_at + ((${waits})[n] || ' min')::interval as made_at
             from posthorn.deliveries d cross join lateral generate_series(1, d.attempts) n
-           where d.organization_id = $1 and d.id like 'WDLV-01M700%') a
+           where d.organization_id = $1 and d.id like 'WDLV-__________00000000%') a
    cross join lateral (values ('', 60), (webhook_id, 60), ('', 1), (webhook_id, 1)) v (scope, step)
    cross join lateral (select case step when 1 then date_trunc('minute', made_at) else date_trunc('hour', made_at) end as at) t
    group by scope, step, at`,
@@ -199,7 +201,7 @@ async function pastOf(
   insert into posthorn.event_counts
   select $1, '', step, case step when 1 then date_trunc('minute', created_at) else date_trunc('hour', created_at) end as at, type, count(*)
     from posthorn.events cross join (values (1), (60)) v (step)
-   where organization_id = $1 and id like 'EVT-01M700%'
+   where organization_id = $1 and id like 'EVT-__________00000000%'
    group by step, at, type
       on conflict do nothing`,
     [organization],

@@ -52,7 +52,7 @@ const devices = [
 ];
 
 function views(): [name: string, path: string, token?: string][] {
-  const { webhooks, failing, event } = company;
+  const { webhooks, failing, givenUp, event } = company;
   const orders = `/webhooks/${webhooks['orders-eu']}`;
   return [
     ['overview', ''],
@@ -84,6 +84,7 @@ function views(): [name: string, path: string, token?: string][] {
     ['deliveries-selected', `${orders}?state=retrying`],
     ['deliveries-none', '/deliveries?state=given_up'],
     ['delivery', `/webhooks/${failing.webhook}/deliveries/${failing.delivery}`],
+    ['delivery-given-up', `/webhooks/${givenUp.webhook_id}/deliveries/${givenUp.id}`],
     ['event-types', '/event-types?type=incident.opened'],
     ['audit', '/audit'],
     ['token', '/token'],

@@ -480,7 +480,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await press('Add a header');
     await page.getByLabel('Name of header 1').fill('X-Api-Key');
     await page.getByLabel('Value of header 1').fill('abc');
-    const secret = await page.locator('.form .secret').innerText();
+    const secret = await page.locator('.form .copy-line').innerText();
     await endSession('Create and verify');
     await page.goto('about:blank');
     await page.goto(link(tenant.token));
@@ -488,7 +488,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await visit(page, '/webhooks/new', 'New webhook');
     expect(await url.inputValue()).toBe('https://example.com/orders');
     expect(await page.getByRole('checkbox', { name: 'invoice.paid' }).isChecked()).toBe(true);
-    expect(await page.locator('.form .secret').innerText()).toBe(secret);
+    expect(await page.locator('.form .copy-line').innerText()).toBe(secret);
     await press('Add a header');
     await page.getByLabel('Name of header 2').fill('X-More');
     expect(await page.getByLabel('Name of header 1').inputValue()).toBe('X-Api-Key');

@@ -255,10 +255,25 @@ describeInBrowser('the editors of a webhook', async (open) => {
     const { page, faults } = await open(service.publicUrl);
     await page.goto(link(tenant.token, '/webhooks/new?event_type=invoice.paid'));
     await page.getByLabel('URL').fill(receiver.url);
+    // The sample is what the receiver will get.
+    const sampleOf = async (format: string) => {
+      const sample = page.locator('.box', { hasText: `Request body (${format}) · invoice.paid` });
+      return JSON.parse(await sample.locator('pre').innerText());
+    };
+    expect(Object.keys(await sampleOf('Envelope'))).toEqual([
+      ...['id', 'type', 'created_at', 'organization_id', 'workspace_id', 'data'],
+    ]);
+    await page.getByText('The code beside this form verifies').waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByText('The code below this form verifies').waitFor();
     await press(page, 'Edit the body…');
     await press(page, 'Thin');
     await editor(page).getByText('There is no event that this webhook would get').waitFor();
     await press(page, 'Done');
+    expect(Object.keys(await sampleOf('Thin'))).toEqual([
+      ...['id', 'type', 'organization_id', 'workspace_id', 'actor', 'subject', 'created_at'],
+    ]);
+    await page.setViewportSize({ width: 1280, height: 860 });
     await page.getByLabel('Create it disabled').check();
     await press(page, 'Create disabled');
     await page.getByText('Disabled', { exact: true }).waitFor();

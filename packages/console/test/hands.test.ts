@@ -126,7 +126,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
     // How bad it is: since when, how much waits, and when it will be disabled.
     const problem = page.locator('.problem').filter({ hasText: 'flaky' });
-    await problem.getByText(/nothing has arrived since [\d:]{8} \(\d min\) · 3 waiting · next /).waitFor();
+    await problem.getByText(/Nothing has arrived since [\d:]{8} \(\d min\) · 3 waiting · next /).waitFor();
     expect(await problem.getByText('will be disabled').count()).toBe(0);
     const delivered_at = new Date(Date.now() - 49 * 3_600_000).toISOString();
     await page.route('**/v1/deliveries?*status=success*', (route) =>
@@ -135,6 +135,16 @@ describeInBrowser('the console at work', async (open) => {
     await page.reload();
     await problem.getByText(/\(2 d\) · 3 waiting · next .+ · will be disabled about \d+ \w+ · /).waitFor();
     await asked.waitFor();
+    // The page of the webhook says the same, and both count down to the next of all attempts.
+    await visit(page, `/webhooks/${flaky.webhook.id}`, 'flaky');
+    const severity = page
+      .locator('.note .small')
+      .filter({ hasText: /^Nothing has arrived since .+ \(2 d\) · 3 waiting · next .+ · will be disabled/ });
+    await severity.waitFor();
+    const dues = (await tenant.deliveries(flaky.webhook, '?status=failed')).map(
+      (delivery: { next_attempt_at: string }) => delivery.next_attempt_at,
+    );
+    expect(await severity.locator('time').last().getAttribute('datetime')).toBe(dues.toSorted()[0]);
     // The list begins with what needs attention, and says why each webhook has its state.
     await visit(page, '/webhooks', 'Webhooks');
     const rows = page.locator('tbody tr');
@@ -152,7 +162,7 @@ describeInBrowser('the console at work', async (open) => {
     const note = page.locator('.note.calm');
     await note.getByText(/^The receiver asked the service to wait until .+ \(status 503\)\.$/).waitFor();
     await note.getByText('You do not need to do anything').waitFor();
-    await note.getByRole('link', { name: 'See the failed delivery' }).waitFor();
+    await note.getByRole('link', { name: 'See the latest failed delivery' }).waitFor();
     expect(faults).toEqual([]);
   });
 

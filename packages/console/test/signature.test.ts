@@ -55,8 +55,26 @@ describeInBrowser('the check of a signature', async (open) => {
 
   it('gives the verdicts of the receiver package, and sends nothing', async () => {
     const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect({ status: 401, body: 'invalid signature' });
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook, 1);
     const { page, faults } = await open(service.publicUrl);
-    await page.goto(`${service.publicUrl}/console/verify#token=${tenant.token}`);
+    const path = `/console/webhooks/${webhook.id}/deliveries/${delivery.id}`;
+    await page.goto(`${service.publicUrl}${path}#token=${tenant.token}`);
+    // The diagnosis leads to the check. On a phone, the response comes first, and the commands last.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const tops = ['Response to attempt 1', 'Request of attempt 1', 'Send this again with a signature'].map(
+      async (title) => (await page.getByText(title).boundingBox())!.y,
+    );
+    expect((await Promise.all(tops)).map((top, index, all) => top > (all[index - 1] ?? 0))).not.toContain(
+      false,
+    );
+    await page.getByText('Send this again with a signature').click();
+    await page
+      .locator('.copy-line', { hasText: `--to '${receiver.url}'` })
+      .getByRole('button')
+      .waitFor();
+    await page.locator('.note').getByRole('link', { name: 'Check a signature…' }).click();
     await page.getByRole('heading', { name: 'Check a signature' }).waitFor();
     const body = '{"id": "EVT-1", "note": "ü"}';
     const headers = sign(body, { id: 'EVT-1', timestamp: new Date(), key: secret });

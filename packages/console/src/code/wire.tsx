@@ -1,5 +1,5 @@
 import type { ResponseHeaders, SentRequest } from '@posthorn/client';
-import type { ReactNode } from 'react';
+import { Link } from '@tanstack/react-router';
 import { t } from '../text/language';
 import { CodeBlock } from './code-block';
 import { JsonText } from './json-text';
@@ -47,13 +47,10 @@ export function RequestBox({
   title,
   request,
   isRaw,
-  children,
 }: {
   title: string;
   request: SentRequest;
   isRaw: boolean;
-  /** What else there is to say about signatures. */
-  children?: ReactNode;
 }) {
   const headers = headerLines(request.headers);
   return (
@@ -69,8 +66,10 @@ export function RequestBox({
           <span className="soft">{t`The body is not available: the token lacks events:read, or the event no longer exists.`}</span>
         )}
       </CodeBlock>
-      <p className="soft small">{t`Signature headers are not shown here.`}</p>
-      {children}
+      <p className="soft small">
+        {t`Signature headers are not shown here.`}{' '}
+        <Link to="/verify" className="link">{t`Check a signature…`}</Link>
+      </p>
     </div>
   );
 }

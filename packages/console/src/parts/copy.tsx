@@ -39,3 +39,14 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
     />
   );
 }
+
+/** One line of text with a button that copies it. */
+export function CopyLine({ text, what }: { text: string; what: string }) {
+  return (
+    <div className="copy-line">
+      <code>{text}</code>
+      <span className="grow" />
+      <CopyButton text={text} what={what} />
+    </div>
+  );
+}

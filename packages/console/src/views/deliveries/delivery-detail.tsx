@@ -12,7 +12,7 @@ import { curlOfRequest, downloadCommand, triggerCommand } from '../../code/curl'
 import { PrettySwitch } from '../../code/json-text';
 import { RequestBox, ResponseBox } from '../../code/wire';
 import { Button } from '../../parts/button';
-import { copyText } from '../../parts/copy';
+import { CopyLine, copyText } from '../../parts/copy';
 import { Breadcrumb, Identifier } from '../../parts/head';
 import { EventLink, WebhookLink } from '../../parts/links';
 import { Loaded, ProblemNote } from '../../parts/states';
@@ -21,7 +21,7 @@ import { Forbidden } from '../../session/forbidden';
 import { usePermission } from '../../session/token';
 import { useShownItem } from '../../shell/views';
 import { formatMs } from '../../text/format';
-import { rich, t } from '../../text/language';
+import { t } from '../../text/language';
 import { webhookName } from '../webhooks/webhook-tag';
 import { AttemptStrip } from './attempt-strip';
 import { deliveryMarkdown } from './delivery-markdown';
@@ -154,16 +154,25 @@ function Body({
             }
             request={chosen ? requestOf(request, chosen) : request}
             isRaw={isRaw}
-          >
-            {request.url && (
-              <p className="soft small">
-                {rich`The command from ${<b>{t`Copy as curl`}</b>} has no signature. To send this event with one, run ${<code>{triggerCommand(delivery.event_id, request.url)}</code>}. To check a request that the receiver got, ${<Link to="/verify" className="link">{t`paste it here`}</Link>}. To get the command line, run ${<code>{downloadCommand()}</code>} and ${<code>node posthorn.mjs login</code>}.`}
-              </p>
-            )}
-          </RequestBox>
+          />
         )}
         {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
       </div>
+      {request?.url && (
+        <details className="section">
+          <summary>{t`Send this again with a signature`}</summary>
+          <div className="stack">
+            <p className="soft">{t`The console does not have the secret. The command line signs the event with the one that you give it:`}</p>
+            {[
+              downloadCommand(),
+              'node posthorn.mjs login',
+              triggerCommand(delivery.event_id, request.url),
+            ].map((command) => (
+              <CopyLine key={command} text={command} what={t`the command`} />
+            ))}
+          </div>
+        </details>
+      )}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useLive } from '../../address/live';
 import { eventDeliveriesQuery } from '../../api/events';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
@@ -88,6 +89,11 @@ export function Diagnosis({
       {target && may.send && (
         <div className="actions">
           <ChangeUrl webhook={webhook} url={target} isSlim />
+        </div>
+      )}
+      {/secret|signature|raw body/.test(latest.remedy ?? '') && (
+        <div className="actions">
+          <Link to="/verify" className="btn slim">{t`Check a signature…`}</Link>
         </div>
       )}
     </div>

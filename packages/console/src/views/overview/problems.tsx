@@ -1,18 +1,11 @@
-import type { Webhook } from '@posthorn/client';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
-import { useLive } from '../../address/live';
-import { deliveryPageQuery, lastSuccessQuery } from '../../api/deliveries';
 import type { JudgedWebhook } from '../../api/webhooks';
-import { useZone } from '../../browser/preferences';
 import { DeliveryLink, WebhookLink } from '../../parts/links';
 import { ProblemNote } from '../../parts/states';
 import { usePermission } from '../../session/token';
-import { useIsPast, useNow } from '../../text/clock';
-import { formatCount, formatDay, formatDuration } from '../../text/format';
 import { plural, rich, t } from '../../text/language';
-import { ClockTime, Countdown, TimeAgo, WithTimes } from '../../text/time';
+import { ClockTime, TimeAgo, WithTimes } from '../../text/time';
 import {
   ChangeUrl,
   redirectTarget,
@@ -20,6 +13,7 @@ import {
   useVerification,
   VerifyButton,
 } from '../webhooks/remedies';
+import { Dotted, Severity } from '../webhooks/severity';
 import { hostOf, shownStatusOf, WebhookTag, webhookName } from '../webhooks/webhook-tag';
 
 const shownMax = 5;
@@ -80,8 +74,10 @@ function Problem({
           {says}
         </div>
         <p className="small">
-          {severity}
-          {webhook.description && <code title={webhook.url}>{hostOf(webhook.url)}</code>}
+          <Dotted>
+            {severity}
+            {webhook.description && <code title={webhook.url}>{hostOf(webhook.url)}</code>}
+          </Dotted>
         </p>
         <p className="small wide">{remedy}</p>
         {error && <ProblemNote error={error} isAction />}
@@ -108,7 +104,7 @@ function FailingProblem({ webhook }: { webhook: JudgedWebhook }) {
           }
         />
       }
-      severity={<Severity webhook={webhook} nextAt={delivery?.next_attempt_at} />}
+      severity={<Severity webhook={webhook} />}
       remedy={<WithTimes text={attempt?.remedy ?? '\u00a0'} />}
       action={
         target && may.send ? (
@@ -132,7 +128,7 @@ function UnverifiedProblem({ webhook }: { webhook: JudgedWebhook }) {
       says={
         <WithTimes text={` ${t`receives nothing: it is not verified.`} ${failure?.error_detail ?? ''}`} />
       }
-      severity={failure && <>{rich`last tried ${<TimeAgo at={failure.at} />}`} · </>}
+      severity={failure && <span>{rich`Last tried ${<TimeAgo at={failure.at} />}`}</span>}
       remedy={failure && <WithTimes text={failure.remedy} />}
       action={may.send ? <VerifyButton verify={verify} /> : undefined}
     />
@@ -193,51 +189,4 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
       .
     </p>
   );
-}
-
-/** At most one page: enough to say "100+" without counting. */
-const countedMax = 100;
-const dayMs = 86_400_000;
-const failingDaysMax = 5;
-
-/** How bad it is that a webhook fails: since when, how many deliveries wait, and when the service will disable it. */
-function Severity({ webhook, nextAt }: { webhook: Webhook; nextAt: string | null | undefined }) {
-  const { refetchInterval } = useLive();
-  const { data: success } = useQuery({ ...lastSuccessQuery(webhook.id), refetchInterval });
-  const { data: waiting } = useQuery({
-    ...deliveryPageQuery({ webhook_id: webhook.id, state: 'retrying' }, countedMax),
-    refetchInterval,
-  });
-  // Reserves the line.
-  if (!success || !waiting) return '\u00a0';
-  const count = waiting.data.length;
-  return (
-    <>
-      {success.at && <Since at={success.at} />}
-      {success.isNone && `${t`nothing has arrived so far`} · `}
-      {count > 0 && `${t`${formatCount(count) + (waiting.hasMore ? '+' : '')} waiting`} · `}
-      {nextAt && <>{rich`next ${<Countdown to={nextAt} />}`} · </>}
-      {success.at && <Disabling sinceMs={Date.parse(success.at)} />}
-    </>
-  );
-}
-
-function Since({ at }: { at: string }) {
-  const now = useNow(60_000);
-  return (
-    <>
-      {rich`nothing has arrived since ${<ClockTime at={at} />}`} (
-      <span className="nowrap">{formatDuration(Math.max(60_000, now - Date.parse(at)))}</span>) ·{' '}
-    </>
-  );
-}
-
-/** Says when the service disables the webhook, unless it is too early to worry about that. */
-function Disabling({ sinceMs }: { sinceMs: number }) {
-  const atMs = sinceMs + failingDaysMax * dayMs;
-  const day = formatDay(atMs, useZone());
-  const isEarly = !useIsPast(sinceMs + dayMs);
-  if (useIsPast(atMs) || isEarly) return null;
-  // The five days begin with the first failure after the latest success.
-  return `${t`will be disabled about ${day}`} · `;
 }

@@ -3,7 +3,7 @@ import { useSetSearch } from '../../address/search';
 import { CodeBlock } from '../../code/code-block';
 import { ProgramText } from '../../code/program-text';
 import { Segmented } from '../../parts/button';
-import { CopyButton } from '../../parts/copy';
+import { CopyLine } from '../../parts/copy';
 import { t } from '../../text/language';
 import { frameworks, placeOf } from './frameworks';
 
@@ -33,13 +33,6 @@ export function ReceiverCode({ url, secret }: { url: string; secret: string | un
   );
 }
 
-/** A signing secret, with a button that copies it. */
 export function SecretBox({ secret }: { secret: string }) {
-  return (
-    <div className="secret">
-      <code>{secret}</code>
-      <span className="grow" />
-      <CopyButton text={secret} what={t`the secret`} />
-    </div>
-  );
+  return <CopyLine text={secret} what={t`the secret`} />;
 }

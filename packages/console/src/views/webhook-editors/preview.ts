@@ -81,7 +81,7 @@ export function useSubscription({ event_types, workspace_id }: WebhookDraft) {
 }
 
 /** An event of a type as its sample shows it, if there is no real one. */
-function sampleEvent(
+export function sampleEvent(
   { type, sample }: EventType,
   organization_id: string,
 ): Pick<PreviewedEvent, 'id' | 'type' | 'payload'> & Record<string, unknown> {
@@ -92,6 +92,6 @@ function sampleEvent(
     actor: { type: 'user', id: 'USR-ada' },
     subject: { type: domain, id },
     payload: sample as Record<string, unknown>,
-    created_at: new Date().toISOString(),
+    created_at: '2026-08-12T09:41:27.318Z',
   };
 }

@@ -20,6 +20,9 @@ import { newSecret } from '../../text/identifier';
 import { rich, t } from '../../text/language';
 import { ReceiverCode, SecretBox } from '../receiver/receiver-code';
 import { keepFreshSecret } from '../receiver/secrets';
+import { parsed } from '../webhook-editors/filter-rules';
+import { type Format, formats } from '../webhook-editors/formats';
+import { sampleEvent, usePreview } from '../webhook-editors/preview';
 import { Unsaved } from './unsaved';
 import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, Step, WebhookForm } from './webhook-form';
@@ -98,7 +101,8 @@ function Steps() {
       <Form className="form steps" onSubmit={() => create.mutate(draft, { onSuccess: open })}>
         <Step title={t`A receiver that verifies`}>
           <p className="soft">
-            {t`The code beside this form verifies each request with this secret.`}
+            <span className="wide">{t`The code beside this form verifies each request with this secret.`}</span>
+            <span className="narrow">{t`The code below this form verifies each request with this secret.`}</span>
             {!token.portal && (
               <>
                 {' '}
@@ -149,7 +153,7 @@ function Steps() {
       </Form>
       <div className="stack">
         <ReceiverCode url={draft.url.trim()} secret={secret} />
-        {sampled && <Sample type={sampled} />}
+        {sampled && <Sample type={sampled} draft={draft} />}
       </div>
     </div>
   );
@@ -188,10 +192,43 @@ function missingFrom({ url, event_types: types }: WebhookDraft): string | undefi
   return types.length === 0 ? t`Choose at least one event type.` : undefined;
 }
 
-function Sample({ type }: { type: string }) {
+interface SampleProps {
+  type: string;
+  draft: WebhookDraft;
+}
+
+/** The body of a request for a type's sample. */
+function Sample({ type, draft }: SampleProps) {
+  const token = useToken();
   const { data } = useQuery(eventTypesQuery);
   const found = data?.find((one) => one.type === type);
   if (!found) return null;
-  const text = JSON.stringify(found.sample);
-  return <JsonBlock title={t`Sample`} aside={<code>{type}</code>} text={text} what={t`the sample`} />;
+  const event = sampleEvent(found, token.organization_id);
+  const { payload, ...thin } = event;
+  const { id, created_at, organization_id, workspace_id } = event;
+  const envelope = { id, type, created_at, organization_id, workspace_id, data: payload };
+  const body = { envelope, event, thin }[draft.format as string];
+  if (!body) return <NewestBody key={`${type} ${draft.format}`} type={type} draft={draft} />;
+  return <RequestBody type={type} format={draft.format} text={JSON.stringify(body)} />;
+}
+
+/** The body of a request for the newest event of a type: only the service knows how it looks in the other formats. */
+function NewestBody({ type, draft: { format, template } }: SampleProps) {
+  const { data, error } = usePreview({
+    ...{ event_types: [type], from: '2000-01-01', format },
+    template: (parsed(template) ?? null) as Record<string, unknown> | null,
+  });
+  if (!data || error) return null;
+  const body = data.events[0]?.body;
+  if (body === undefined)
+    return (
+      <p className="soft">{t`There is no event that this webhook would get, so there is no body yet.`}</p>
+    );
+  return <RequestBody type={type} format={format} text={body} />;
+}
+
+function RequestBody({ type, format, text }: { type: string; format: Format; text: string }) {
+  return (
+    <JsonBlock title={t`Request body (${formats[format].name}) · ${type}`} text={text} what={t`the body`} />
+  );
 }

@@ -7,9 +7,10 @@ import { usePermission } from '../../session/token';
 import { useNow } from '../../text/clock';
 import { formatMs } from '../../text/format';
 import { plural, rich, t } from '../../text/language';
-import { ClockTime, Countdown, TimeAgo, WithTimes } from '../../text/time';
+import { Countdown, TimeAgo, WithTimes } from '../../text/time';
 import { excerptOf } from '../deliveries/excerpt';
 import { ChangeUrl, redirectTarget, useLatestFailure } from './remedies';
+import { Severity } from './severity';
 import { type ShownStatus, shownStatusOf } from './webhook-tag';
 
 const disabledBecause = {
@@ -152,17 +153,15 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
         />
       </b>
       <p>
-        <WithTimes text={attempt?.remedy ?? '\u00a0'} />{' '}
-        {delivery?.next_attempt_at && (
-          <>{rich`Next attempt ${<Countdown to={delivery.next_attempt_at} />}.`} </>
-        )}
-        {webhook.failing_since &&
-          rich`Every attempt has failed since ${<ClockTime at={webhook.failing_since} />}.`}
+        <WithTimes text={attempt?.remedy ?? '\u00a0'} />
+      </p>
+      <p className="small">
+        <Severity webhook={webhook} />
       </p>
       {isPending && <div className="actions pending" />}
       {delivery && (
         <div className="actions">
-          <DeliveryLink of={delivery} className="btn slim">{t`See the failed delivery`}</DeliveryLink>
+          <DeliveryLink of={delivery} className="btn slim">{t`See the latest failed delivery`}</DeliveryLink>
           {target && may.send && <ChangeUrl webhook={webhook} url={target} isSlim />}
         </div>
       )}
