@@ -137,9 +137,9 @@ describeInBrowser('the console at work', async (open) => {
     await asked.waitFor();
     // The page of the webhook says the same, and both count down to the next of all attempts.
     await visit(page, `/webhooks/${flaky.webhook.id}`, 'flaky');
-    const severity = page
-      .locator('.note .small')
-      .filter({ hasText: /^Nothing has arrived since .+ \(2 d\) · 3 waiting · next .+ · will be disabled/ });
+    const severity = page.locator('.note .small').filter({
+      hasText: /^Nothing has arrived since .+ \(2 d\) · 3 waiting · next (in|due) .+ · will be disabled/,
+    });
     await severity.waitFor();
     const dues = (await tenant.deliveries(flaky.webhook, '?status=failed')).map(
       (delivery: { next_attempt_at: string }) => delivery.next_attempt_at,
