@@ -30,7 +30,7 @@ const operatorSummaries: Readonly<Record<string, string>> = {
   status:
     'Show the nodes, the waiting deliveries, the failing webhooks, the partitions, and whether the secret key works.',
   doctor:
-    'Check the database, the clock, the keys, the permissions, and the networks that deliveries may reach. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, the permissions, the files in the settings, and the networks that deliveries may reach. Exits with 1 if something is wrong.',
   'token create': 'Create an access token and print it once.',
   'token list':
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',

@@ -199,7 +199,7 @@ describeInBrowser('the editors of a webhook', async (open) => {
       ['', 'No webhook is active'],
     ] as const) {
       await visit(page, path, heading);
-      await page.getByText('Paused', { exact: true }).waitFor();
+      await page.getByText('Paused', { exact: true }).filter({ visible: true }).waitFor();
     }
     await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
     await press(page, 'Resume');
