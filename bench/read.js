@@ -87,7 +87,8 @@ async function readPage(pool, token, query, encoding = 'identity') {
 
 async function get(pool, token, path, encoding = 'identity') {
   const { statusCode, body } = await pool.request({
-    ...{ path, method: 'GET' },
+    path,
+    method: 'GET',
     headers: { authorization: `Bearer ${token}`, 'accept-encoding': encoding },
   });
   const bytes = await body.arrayBuffer();

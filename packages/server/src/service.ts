@@ -1,6 +1,6 @@
 import { openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
-import { AuditWatch, auditWatchMs } from './audit/chain-store.js';
+import { AuditWatch, auditWatchMs } from './audit/audit-watch.js';
 import { readCatalogueFile } from './catalogue/catalogue-file.js';
 import { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { writeCell } from './cells/relocation-store.js';

@@ -236,7 +236,10 @@ export async function forgetOrganization(cells: Cells, ageMsMin: number): Promis
     );
   await requireAll(cells, from, to);
   await database.transaction(async (client) => {
-    if (await changeState(client, from, { to: 'forgotten' })) await copies.deleteCopy(client, organizationId);
+    if (!(await changeState(client, from, { to: 'forgotten' }))) return;
+    await copies.deleteCopy(client, organizationId);
+    // The new cell may have failed over in the meantime. Then this is rolled back.
+    accept(nextOfForget(from, (await readSides(cells))[1]));
   }, true);
 }
 
