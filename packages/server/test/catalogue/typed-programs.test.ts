@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { typesFile } from 'posthorn';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { readPage, root } from '../support/docs.js';
@@ -64,7 +63,7 @@ createReceiver({ secret: 'whsec_', on: { 'invoice.paid': () => undefined } });
 
 /** Compiles a program strictly, where only these packages are installed. */
 async function compile(program: string, types: string, packages: readonly string[]): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'posthorn-typed-'));
+  const directory = await mkdtemp(join(inject('runDirectory'), 'typed-'));
   await mkdir(join(directory, 'node_modules/@posthorn'), { recursive: true });
   await symlink(join(root, 'node_modules/@types'), join(directory, 'node_modules/@types'));
   for (const name of packages)
@@ -101,7 +100,7 @@ describe('posthorn catalogue', () => {
 
   test('refuses a file with every fault in it, each with the type that has it', async () => {
     const { types } = JSON.parse(await readFile(example, 'utf8'));
-    const file = join(await mkdtemp(join(tmpdir(), 'posthorn-types-')), 'types.json');
+    const file = join(await mkdtemp(join(inject('runDirectory'), 'types-')), 'types.json');
     await writeFile(file, JSON.stringify([{ ...types[0], sample: {} }, { type: 'a.b' }]));
     const { code, stderr } = await command(['catalogue', 'diff', file], database);
     expect(code).toBe(1);
@@ -115,7 +114,7 @@ describe('posthorn types generate', () => {
   let generated: Awaited<ReturnType<typeof command>>;
   beforeAll(async () => {
     const tenant = await newTenant(service);
-    file = join(await mkdtemp(join(tmpdir(), 'posthorn-types-')), 'posthorn-types.ts');
+    file = join(await mkdtemp(join(inject('runDirectory'), 'types-')), 'posthorn-types.ts');
     generated = await command(['types', 'generate', '--out', file], {
       ...{ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token },
     });
@@ -163,7 +162,7 @@ describe('docs/your-own-events.md', () => {
   });
 
   test('shows commands that work, one after the other, and programs that compile with what they write', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'posthorn-guide-'));
+    const directory = await mkdtemp(join(inject('runDirectory'), 'guide-'));
     const file = join(directory, 'posthorn-types.ts');
     const lines = blocks('sh').flatMap((text) => text.trim().split('\n'));
     expect(lines).toHaveLength(6);
