@@ -1,5 +1,6 @@
-// npm run bench [-- all | record | deliver | … ] [--long] [--save]
+// npm run bench [-- all | record | deliver | … ] [--long] [--save] [--profile]
 // --save keeps the results in bench/results, and renews the tables and plots of docs/performance.md with them.
+// --profile shows where the CPU time of the server process went.
 // POSTHORN_BENCH_ENTRY=<another checkout>/packages/server/bin/posthorn.js measures that one.
 import { loadavg } from 'node:os';
 import { benchBreadth } from './breadth.js';
@@ -13,6 +14,7 @@ import { benchIsolation } from './isolate.js';
 import { benchMove } from './move.js';
 import { benchPeers } from './peers.js';
 import { benchFanout, benchFlaky, benchLarge } from './pressure.js';
+import { printProfile } from './profile.js';
 import { clearProgress } from './progress.js';
 import { benchRead } from './read.js';
 import { benchRecord } from './record.js';
@@ -45,7 +47,7 @@ const benches = {
 };
 const given = process.argv.slice(2);
 const [long, save] = ['--long', '--save'].map((option) => given.includes(option));
-const named = given.filter((name) => !['all', '--long', '--save'].includes(name));
+const named = given.filter((name) => !['all', '--long', '--save', '--profile'].includes(name));
 const unknown = named.find((name) => !(name in benches));
 if (unknown) {
   console.error(
@@ -72,6 +74,7 @@ for (const [name, bench] of Object.entries(benches)) {
     },
     { long, save },
   );
+  printProfile();
   const seconds = (performance.now() - startedMs) / 1000;
   if (save && figures !== null) saveResult(name, { seconds, loadBefore, lines, figures });
 }

@@ -9,6 +9,7 @@ import { Pool } from 'undici';
 import { addTokens } from './access.js';
 import { cpuMsOfFamily, cpuMsOfProcess } from './cpu.js';
 import { organization } from './load.js';
+import { profiling } from './profile.js';
 
 const own = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
 const { POSTHORN_BENCH_ENTRY: other, ...environment } = process.env;
@@ -22,7 +23,7 @@ export async function startServer(env = {}) {
   // If we are root, PostgreSQL runs as another user, which must be able to enter the directory.
   await chmod(dataDir, 0o711);
   const [port, platformPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, [entry, 'serve', '--allow-loopback'], {
+  const child = spawn(process.execPath, [...profiling, entry, 'serve', '--allow-loopback'], {
     env: {
       ...environment,
       DATABASE_URL: '',
