@@ -21,7 +21,7 @@ export {
   organizationText,
   rangeOptions,
 } from './listing.js';
-export { allCommands, main, type Streams } from './main.js';
+export { allCommands, main, operatorSummaries, type Streams } from './main.js';
 export { requireConfirmation } from './prompt.js';
 export { day, shortTime, timeColumn } from './short-time.js';
 export type { Column } from './table.js';

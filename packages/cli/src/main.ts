@@ -22,8 +22,8 @@ export interface Streams {
   stop?: AbortSignal;
 }
 
-/** The operator commands, which are part of @posthorn/server. A test compares this list with the server. */
-const operatorSummaries: Readonly<Record<string, string>> = {
+/** The operator commands, which are part of @posthorn/server, in the order of the help. */
+export const operatorSummaries: Readonly<Record<string, string>> = {
   serve: 'Apply migrations and start the service.',
   demo: 'Run the service with a simulated company, five receivers and a live dashboard. Press q to stop.',
   migrate: 'Apply migrations and exit.',

@@ -7,8 +7,13 @@ import { ownTokenRoute } from './access/token-routes.js';
 import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { eventTypeRoutes } from './catalogue/catalogue-routes.js';
-import { consoleRoutes, type PortalLogo, publicUrlOf } from './console/console.js';
-import { consoleBuild, findConsoleFiles } from './console/console-files.js';
+import {
+  consoleBuild,
+  consoleRoutes,
+  findConsoleFiles,
+  type PortalLogo,
+  publicUrlOf,
+} from './console/console.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
 import type { DeliveryParts, NodeParts } from './delivering.js';

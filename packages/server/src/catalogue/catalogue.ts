@@ -39,18 +39,6 @@ export interface Catalogue {
   readonly builtin: boolean;
   /** This catalogue as it is now. A catalogue that changes returns another object after each change. */
   readonly current: Catalogue;
-  /** Returns the first segment of every type, without duplicates. */
-  domains(): readonly string[];
-  /** Returns the known type with the most similar name, however different it is. */
-  nearest(name: string): NearestType;
-  /** Returns the domain that the name is probably a misspelling of. */
-  similarDomain(name: string): string | undefined;
-}
-
-interface NearestType {
-  readonly type: string;
-  /** Whether the name is probably a misspelling of this type. */
-  readonly isSimilar: boolean;
 }
 
 /** Reports a type whose schema cannot be used. */
@@ -64,7 +52,6 @@ const typeName = /^[a-z][a-z0-9_]{0,63}(\.[a-z][a-z0-9_]{0,63}){1,2}$/;
 export function createCatalogue(types: readonly EventType[], builtin = true): Catalogue {
   const byName = new Map(types.map((known) => [known.type, known]));
   const all = [...byName.values()];
-  const domains = [...new Set(all.map(({ type }) => domainOf(type)))];
   const catalogue: Catalogue = {
     builtin,
     get current() {
@@ -72,12 +59,6 @@ export function createCatalogue(types: readonly EventType[], builtin = true): Ca
     },
     get: (type) => byName.get(type),
     list: () => all,
-    domains: () => domains,
-    nearest: (name) => nearestOf(byName.keys(), name),
-    similarDomain: (name) => {
-      const nearest = nearestOf([...byName.keys()].map(domainOf), name);
-      return nearest.isSimilar ? nearest.type : undefined;
-    },
   };
   return catalogue;
 }
@@ -105,6 +86,11 @@ export function domainOf(type: string): string {
   return type.slice(0, type.indexOf('.'));
 }
 
+/** Returns the first segment of every type, without duplicates. */
+export function domainsOf(catalogue: Catalogue): readonly string[] {
+  return [...new Set(catalogue.list().map(({ type }) => domainOf(type)))];
+}
+
 /** Returns what is wrong with the name of a type that the platform defines. */
 export function faultOfName(type: string): string | undefined {
   if (!typeName.test(type))
@@ -115,31 +101,29 @@ export function faultOfName(type: string): string | undefined {
   return type.startsWith('webhook.') ? `"${type}" is reserved for the service` : undefined;
 }
 
-/** The most edits, as a fraction of the longer name's length, between a type and a misspelling of it. */
+/** The most edits, as a fraction of the longer name's length, between a name and a misspelling of it. */
 const misspelledPart = 1 / 4;
 
-/** Returns the type that is the fewest edits away from `name`, however many. */
-function nearestOf(types: Iterable<string>, name: string): NearestType {
+/** Returns the known name that is the fewest edits away from `name`, and whether `name` is probably a misspelling of it. */
+export function nearestOf(known: readonly string[], name: string): { name: string; isSimilar: boolean } {
   // Computing the distance takes longer for long names, and no type is longer than this.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest = '';
   let fewest = Number.POSITIVE_INFINITY;
-  for (const type of types) {
-    const edits = distance(wanted, type);
-    if (edits < fewest) {
-      nearest = type;
-      fewest = edits;
-    }
+  for (const one of known) {
+    const edits = distance(wanted, one);
+    if (edits < fewest) [nearest, fewest] = [one, edits];
   }
   const length = Math.max(wanted.length, nearest.length);
-  return { type: nearest, isSimilar: fewest <= length * misspelledPart };
+  return { name: nearest, isSimilar: fewest <= length * misspelledPart };
 }
 
 /** Returns what is wrong with a type that is not in the catalogue, and what its sender may have meant. */
 export function unknownType(type: string, catalogue: Catalogue): string {
-  const nearest = catalogue.nearest(type);
+  const types = catalogue.list().map((known) => known.type);
+  const nearest = nearestOf(types, type);
   const hint = nearest.isSimilar
-    ? `did you mean ${nearest.type}?`
-    : `the closest known type is ${nearest.type}. An operator can add types with the setting POSTHORN_CATALOGUE`;
+    ? `did you mean ${nearest.name}?`
+    : `the closest known type is ${nearest.name}. An operator can add types with the setting POSTHORN_CATALOGUE`;
   return `is not a known event type; ${hint}`;
 }

@@ -68,7 +68,4 @@ export class LiveCatalogue implements Catalogue {
 
   readonly get: Catalogue['get'] = (type) => this.#current.get(type);
   readonly list: Catalogue['list'] = () => this.#current.list();
-  readonly domains: Catalogue['domains'] = () => this.#current.domains();
-  readonly nearest: Catalogue['nearest'] = (name) => this.#current.nearest(name);
-  readonly similarDomain: Catalogue['similarDomain'] = (name) => this.#current.similarDomain(name);
 }

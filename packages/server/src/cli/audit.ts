@@ -6,7 +6,6 @@ const organization = { value: 'ORG-x', description: 'Only entries for this organ
 
 export const auditVerify: OperatorCommand = {
   name: 'audit verify',
-  summary: 'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
   options: { organization, json: jsonLines },
   run: async ({ options, config, terminal }) => {
     terminal.finishesWithoutReader = true;

@@ -7,22 +7,12 @@ import { type OperatorCommand, withDatabase } from './operator.js';
 
 const argument = { name: 'file', description: 'A file in the format of POSTHORN_CATALOGUE.' };
 
-export const catalogueDiff = changing({
-  name: 'catalogue diff',
-  summary:
-    'Show what a file would change in the catalogue of event types, and which webhooks that would break.',
-  dryRun: true,
-});
+export const catalogueDiff = changing('catalogue diff', true);
+export const catalogueApply = changing('catalogue apply', false);
 
-export const catalogueApply = changing({
-  name: 'catalogue apply',
-  summary: 'Make a file the catalogue of event types. All nodes use it within 2 seconds.',
-  dryRun: false,
-});
-
-function changing({ dryRun, ...named }: Pick<OperatorCommand, 'name' | 'summary'> & { dryRun: boolean }) {
+function changing(name: string, dryRun: boolean) {
   const command: OperatorCommand = {
-    ...named,
+    name,
     argument,
     options: { json },
     run: async ({ argument: file, options, config, terminal }) => {

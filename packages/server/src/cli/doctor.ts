@@ -30,8 +30,6 @@ const clockMsMax = 1_000;
 
 export const doctor: OperatorCommand = {
   name: 'doctor',
-  summary:
-    'Check the database, the clock, the keys, the permissions, the files in the settings, and the networks that deliveries may reach. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
     terminal.finishesWithoutReader = true;

@@ -13,7 +13,9 @@ import { patternInWords } from '../values/pattern.js';
 import { OperatorError } from '../values/problem.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
-export interface OperatorCommand extends Omit<cli.Command, 'run' | 'sections'> {
+export interface OperatorCommand extends Omit<cli.Command, 'run' | 'sections' | 'summary'> {
+  /** Absent if the package posthorn knows it. */
+  summary?: string;
   /** Whether the help of this command lists the settings. */
   showsSettings?: boolean;
   /** Replaces the defaults of settings that are not set. */
@@ -33,6 +35,7 @@ export function operatorCommand({
   ...command
 }: OperatorCommand): cli.Command {
   return {
+    summary: cli.operatorSummaries[command.name]!,
     ...command,
     sections: () => [...fallbackSections(fallbacks), ...(showsSettings ? [settingsSection()] : [])],
     run: async (context) => {

@@ -30,8 +30,6 @@ const argument = { name: 'organization', description: 'Organization ID, ORG-…'
 
 export const organizationMove: OperatorCommand = {
   name: 'organization move',
-  summary:
-    'Move an organization to another cell, or continue an interrupted move. Writes are rejected while its rows are copied.',
   argument,
   options: {
     to: {
@@ -55,7 +53,6 @@ export const organizationMove: OperatorCommand = {
 
 export const organizationForget: OperatorCommand = {
   name: 'organization forget',
-  summary: 'Delete the old copy of an organization that has moved to another cell.',
   argument,
   options: {
     to: {
@@ -83,7 +80,6 @@ export const organizationForget: OperatorCommand = {
 
 export const organizationRename: OperatorCommand = {
   name: 'organization rename',
-  summary: 'Set the display name of an organization, which the console and the portal show.',
   argument,
   options: {
     name: {

@@ -12,7 +12,6 @@ const startMsMax = 1_000;
 
 export const serve: OperatorCommand = {
   name: 'serve',
-  summary: 'Apply migrations and start the service.',
   options: {
     'allow-loopback': {
       description:
@@ -63,7 +62,6 @@ export const serve: OperatorCommand = {
 
 export const demo: OperatorCommand = {
   name: 'demo',
-  summary: 'Run the service with a simulated company, five receivers and a live dashboard. Press q to stop.',
   options: {
     rate: {
       value: 'n/s',
@@ -89,7 +87,6 @@ export const demo: OperatorCommand = {
 
 export const migrateCommand: OperatorCommand = {
   name: 'migrate',
-  summary: 'Apply migrations and exit.',
   options: { json },
   run: async ({ options, config, terminal }) => {
     terminal.finishesWithoutReader = true;

@@ -12,8 +12,6 @@ const soonMs = 7 * 86_400_000;
 
 export const status: OperatorCommand = {
   name: 'status',
-  summary:
-    'Show the nodes, the waiting deliveries, the failing webhooks, the partitions, and whether the secret key works.',
   options: {
     limit: {
       ...cli.limitOption,

@@ -10,7 +10,6 @@ import * as operator from './operator.js';
 
 export const tokenCreate: operator.OperatorCommand = {
   name: 'token create',
-  summary: 'Create an access token and print it once.',
   options: {
     organization: {
       value: 'ORG-x',
@@ -65,8 +64,6 @@ const listedMax = 1_000;
 
 export const tokenList: operator.OperatorCommand = {
   name: 'token list',
-  summary:
-    'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
   options: {
     organization: { value: 'ORG-x', description: 'Only tokens of this organization.' },
     limit: { ...cli.limitOption, fallback: String(listedMax) },
@@ -108,7 +105,6 @@ const columns: readonly cli.Column<tokens.Token>[] = [
 
 export const tokenRevoke: operator.OperatorCommand = {
   name: 'token revoke',
-  summary: 'Revoke an access token. Every node rejects it within 2 seconds.',
   argument: { name: 'id', description: 'Token ID, TOK-…, as shown by posthorn token list.' },
   options: { json: cli.json },
   run: async ({ argument, options, config, terminal }) => {

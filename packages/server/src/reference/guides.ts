@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RateLimits } from '../access/rate-limits.js';
 import { durationText } from '../values/duration.js';
 import { type ProblemCode, problems } from '../values/problem.js';
-import { table } from '../web/markdown.js';
-import type { Tag } from '../web/route.js';
+import { type Tag, table } from '../web/route.js';
 
 /** How this service is configured to deliver. */
 export interface DeliveryRules {

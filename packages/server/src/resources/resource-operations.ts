@@ -1,7 +1,6 @@
 import Type, { type TObject, type TSchema } from 'typebox';
 import type { EventTypeName } from '../catalogue/catalogue.js';
-import { table } from '../web/markdown.js';
-import type { Route, Tag } from '../web/route.js';
+import { type Route, type Tag, table } from '../web/route.js';
 import { dataOf, EventSchema } from '../web/schemas.js';
 import * as resources from './resource.js';
 import * as schemas from './resource-schema.js';

@@ -23,8 +23,6 @@ interface Setting<T, Fallback = string | undefined> {
   /** Whether an empty value differs in meaning from a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
-  /** Returns how to correct a value that is not valid, if that is known. */
-  repair?: (text: string) => string | undefined;
 }
 
 const setting = <T, const Fallback extends string | undefined = undefined>(
@@ -130,20 +128,18 @@ export const settings = {
     env: 'POSTHORN_EGRESS_ALLOW',
     fallback: '',
     fallbackNote: 'empty; `127.0.0.0/8,::1/128` with `npm start`',
-    accepts: 'CIDR blocks separated by commas, such as 127.0.0.0/8,::1/128',
     description:
       'Non-public networks that deliveries may reach. Plain `http` is accepted only for these networks.',
     emptyCounts: true,
-    ...values.cidrs,
+    ...values.cidrs('127.0.0.0/8,::1/128'),
   }),
   trustedProxies: setting({
     env: 'POSTHORN_TRUSTED_PROXIES',
     fallback: '',
     fallbackNote: 'none',
-    accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
     description:
       'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
-    ...values.cidrs,
+    ...values.cidrs('10.0.0.0/8,fd00::/8'),
   }),
   roles: setting({
     env: 'POSTHORN_ROLES',
@@ -293,9 +289,7 @@ export function readConfig(
 
 function faultLine(definition: Setting<unknown>, text: string): string {
   const shown = definition.secret ? 'the value (not shown)' : JSON.stringify(text);
-  const line = `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
-  const repair = definition.repair?.(text);
-  return repair === undefined ? line : `${line} ${repair}`;
+  return `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
 }
 
 /** Variables of clients and of single commands. They are not settings, but must not be reported as typos. */

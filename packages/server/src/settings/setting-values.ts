@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isDatabaseUrl } from '../postgres/connection.js';
-import { type Cidr, parseCidrs } from '../values/address.js';
+import { parseCidrs } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
 
 // What the values of settings look like, and functions that parse them. Each returns undefined if a value is not valid.
@@ -27,17 +27,10 @@ export const countUpTo = (max: number) => ({
   parse: (text: string) => wholeNumber(max)(text) || undefined,
 });
 
-export const cidrs = {
-  parse: (text: string): readonly Cidr[] | undefined => {
-    const parsed = parseCidrs(text);
-    return parsed.ok ? parsed.value : undefined;
-  },
-  /** Returns what to write instead of a block. If that is unknown, what the setting accepts says enough. */
-  repair: (text: string): string | undefined => {
-    const parsed = parseCidrs(text);
-    return parsed.ok || !parsed.hasRepair ? undefined : `${parsed.detail}.`;
-  },
-};
+export const cidrs = (example: string) => ({
+  accepts: `CIDR blocks separated by commas, each with its first address, such as ${example}`,
+  parse: parseCidrs,
+});
 
 export function durationWithin(msMin: number, msMax: number): (text: string) => number | undefined {
   return (text) => {

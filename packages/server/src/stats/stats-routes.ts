@@ -14,7 +14,7 @@ import * as stats from './stats.js';
 
 const typesMax = 20;
 /**
- * How far a range may exceed its maximum length: a client computes `from` some time before its request
+ * How far a range without an end may exceed its maximum length: a client computes `from` some time before its request
  * arrives.
  */
 const requestMsMax = 60_000;
@@ -279,24 +279,18 @@ async function scopeOf(
   return webhook?.id;
 }
 
-/**
- * Reads the range. The default is the last 24 hours. If a range without an end became too long while the request was
- * on its way, the range ends slightly before now.
- */
+/** Reads the range. The default is the last 24 hours. */
 function readStatsRange(
   query: Arrived['query'],
   nowMs: number,
   faults: InputFault[],
 ): { fromMs: number; toMs: number } {
-  const longestMs = query.interval === 'minute' ? stats.minutesMsMax : stats.statsMsMax;
   const given = readRange(query, faults);
-  const endMs = given.toMs ?? nowMs;
-  const fromMs = given.fromMs ?? endMs - dayMs;
-  const isSlightlyLate = given.toMs === undefined && nowMs - fromMs - longestMs <= requestMsMax;
-  const range = { fromMs, toMs: isSlightlyLate ? Math.min(nowMs, fromMs + longestMs) : endMs };
-  const spanMs = range.toMs - fromMs;
-  if (faults.length > 0) return range;
-  if (spanMs < 0)
+  const toMs = given.toMs ?? nowMs;
+  const fromMs = given.fromMs ?? toMs - dayMs;
+  const spanMs = toMs - fromMs - (given.toMs === undefined ? requestMsMax : 0);
+  if (faults.length > 0) return { fromMs, toMs };
+  if (toMs < fromMs)
     faults.push({ parameter: 'from', code: 'from_after_to', detail: 'must not be in the future' });
   else if (spanMs > stats.statsMsMax)
     faults.push({ parameter: 'from', code: 'range_too_long', detail: "must be at most 90 days before 'to'" });
@@ -304,5 +298,5 @@ function readStatsRange(
     const detail = "'minute' supports at most 6 hours; use 'hour' or 'day', or a shorter time range";
     faults.push({ parameter: 'interval', code: 'range_too_long', detail });
   }
-  return range;
+  return { fromMs, toMs };
 }

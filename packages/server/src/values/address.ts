@@ -14,15 +14,6 @@ export interface AddressPolicy {
   readonly allowsNothing: boolean;
 }
 
-/** Why a block is refused. `hasRepair`: whether `detail` says what to write instead. */
-interface CidrFault {
-  ok: false;
-  detail: string;
-  hasRepair: boolean;
-}
-
-export type ParsedCidrs = { ok: true; value: Cidr[] } | CidrFault;
-
 const blocks = (...texts: string[]): Cidr[] => texts.map((text) => ipaddr.parseCIDR(text));
 
 // The blocks in IANA's two special-purpose registries, and a few others that cannot contain receivers. Blocks that the
@@ -176,39 +167,27 @@ export function describeAddress(ip: string): string {
   return specialName(address) ?? 'ISATAP';
 }
 
-export function parseCidrs(text: string): ParsedCidrs {
-  const value: Cidr[] = [];
-  if (text.trim() === '') return { ok: true, value };
-  for (const entry of text.split(',').map((part) => part.trim())) {
-    const cidr = parseCidr(entry);
-    if ('ok' in cidr) return cidr;
-    value.push(cidr);
-  }
-  return { ok: true, value };
+/** Parses blocks that are separated by commas. Returns undefined if one of them is not valid. */
+export function parseCidrs(text: string): Cidr[] | undefined {
+  if (text.trim() === '') return [];
+  const parsed = text.split(',').map((part) => parseCidr(part.trim()));
+  return parsed.every((cidr) => cidr !== undefined) ? parsed : undefined;
 }
 
-function parseCidr(entry: string): Cidr | CidrFault {
-  const [, base, prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(entry) ?? [];
-  const address = readAddress(base ?? '');
-  const bitsMax = address instanceof ipaddr.IPv4 ? 32 : 128;
-  const bits = prefix === undefined ? bitsMax : Number(prefix);
-  if (address === undefined || bits > bitsMax) {
-    const detail = `"${entry}" is not an address block; expected CIDR blocks separated by commas, such as 127.0.0.0/8,::1/128`;
-    return { ok: false, detail, hasRepair: false };
-  }
-  // 10.0.0.5/8 would allow far more than its author probably intended, so refuse it and suggest a fix.
+/**
+ * Refuses a block such as 10.0.0.5/8, which would allow far more than its author probably intended, and IPv4 blocks that
+ * are written as IPv6.
+ */
+function parseCidr(entry: string): Cidr | undefined {
+  const [, base = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(entry) ?? [];
+  const address = readAddress(base);
   const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
-  const network = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
-  if (network !== address.toString()) {
-    const detail = `"${entry}" has bits set beyond its prefix; write ${network}/${bits}, or ${address} for this address only`;
-    return { ok: false, detail, hasRepair: true };
-  }
-  if (bits >= 96 && specialName(address) === 'IPv4-mapped') {
-    const inner = new ipaddr.IPv4(address.toByteArray().slice(12));
-    const detail = `"${entry}" is IPv4 written as IPv6; write ${inner}/${bits - 96}`;
-    return { ok: false, detail, hasRepair: true };
-  }
-  return [address, bits];
+  const bitsMax = family === ipaddr.IPv4 ? 32 : 128;
+  const bits = prefix === undefined ? bitsMax : Number(prefix);
+  if (address === undefined || bits > bitsMax) return undefined;
+  if (bits >= 96 && specialName(address) === 'IPv4-mapped') return undefined;
+  const first = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
+  return first === address.toString() ? [address, bits] : undefined;
 }
 
 /**

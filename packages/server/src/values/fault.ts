@@ -38,12 +38,9 @@ export function faultsFromAjv(errors: readonly ErrorObject[] | null | undefined,
  * faults are listed.
  */
 export function knownFirst<T extends { readonly code: string }>(faults: readonly T[]): T[] {
+  const isUnknown = ({ code }: T) => code === 'unknown_field' || code === 'unknown_parameter';
   return [...faults.filter((fault) => !isUnknown(fault)), ...faults.filter(isUnknown)];
 }
-
-/** Returns whether this is a fault for a field or parameter that does not exist. */
-export const isUnknown = ({ code }: { readonly code: string }): boolean =>
-  code === 'unknown_field' || code === 'unknown_parameter';
 
 /**
  * Nests the errors of branches in the error of their keyword, such as `anyOf`. Ajv reports the errors of

@@ -1,5 +1,3 @@
-import { isUnknown } from './fault.js';
-
 /** Every error code that a response can have. docs/errors.md says what to do about each of them. */
 export const problems = {
   malformed_json: { status: 400, title: 'Invalid JSON' },
@@ -82,10 +80,7 @@ export function unavailable(detail: string, retryAfterSeconds = 1): Problem {
  */
 const notAboutCursors: ReadonlySet<string> = new Set(['repeated_parameter', 'unknown_parameter']);
 
-/**
- * Returns the problem for all faults in a request, or undefined if there are none. It lists at most `listedMax`
- * faults.
- */
+/** Returns the problem for all faults in a request, or undefined if there are none. It lists the first `listedMax`. */
 export function inputProblem(
   faults: readonly InputFault[],
   listedMax: number = Number.POSITIVE_INFINITY,
@@ -100,23 +95,12 @@ export function inputProblem(
         ? 'invalid_cursor'
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
-  const listed = mostUseful(faults, listedMax);
+  const listed = faults.slice(0, listedMax);
   const some = listed.length < faults.length ? `the first ${listed.length - 1} of ` : '';
   const more = faults.length > 1 ? ` See errors for ${some}${faults.length - 1} more.` : '';
   const link = /^(is|must|contains|does|has) /.test(first.detail) ? ' ' : ': ';
   const stop = /[.?!]$/.test(first.detail) ? '' : '.';
   return new Problem(code, `${place}${link}${first.detail}${stop}${more}`, { faults: listed });
-}
-
-/**
- * Returns at most `max` faults, in their original order. The first fault is always included, and faults for unknown
- * names are the first to be left out.
- */
-function mostUseful(faults: readonly InputFault[], max: number): readonly InputFault[] {
-  const unknown = faults.filter((fault, index) => index > 0 && isUnknown(fault));
-  const room = Math.max(0, max - (faults.length - unknown.length));
-  const leftOut = new Set(unknown.slice(room));
-  return faults.filter((fault) => !leftOut.has(fault)).slice(0, max);
 }
 
 /** Reports something that the operator can act on. Commands print its message in one line. */

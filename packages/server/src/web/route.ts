@@ -103,6 +103,13 @@ export interface Tag {
   description: string;
 }
 
+/** Returns a Markdown table. Cells are Markdown without line breaks. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
 export function addRoutes(app: FastifyInstance, routes: readonly Route[]): void {
   for (const each of routes) {
     const { method, path, query, body, input, handler, compress, preParsing, ...columns } = each;

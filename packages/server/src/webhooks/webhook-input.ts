@@ -12,7 +12,7 @@ import { templateFaults } from './template.js';
 import { faultsOfSubscription } from './webhook.js';
 import { headerFaults } from './webhook-headers.js';
 import { readWebhook } from './webhook-store.js';
-import { checkWebhookUrl } from './webhook-url.js';
+import { faultOfUrl } from './webhook-url.js';
 import { webhookKey } from './webhook-writes.js';
 
 const graceMsMax = 30 * dayMs;
@@ -35,10 +35,8 @@ export async function checkWebhook(
   const { url, event_types, headers, filter } = arrived.body;
   checkSecret(arrived, faults);
   checkLifetime(arrived, now(), faults);
-  if (typeof url === 'string') {
-    const checked = checkWebhookUrl(url, policy);
-    if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
-  }
+  const urlFault = typeof url === 'string' ? faultOfUrl(url, policy) : undefined;
+  if (urlFault) faults.push({ pointer: '/url', ...urlFault });
   if (canKeep) await checkSubscription(database, catalogue, arrived, faults);
   else faults.push(...eventTypesFaults(event_types, catalogue));
   if (typeof headers === 'object' && !Array.isArray(headers))

@@ -1,19 +1,7 @@
 import { type AddressPolicy, describeAddress, judgeUrlHost } from '../values/address.js';
+import type { Fault } from '../values/fault.js';
 
-export type WebhookUrlFaultCode =
-  | 'invalid_url'
-  | 'url_too_long'
-  | 'scheme_not_allowed'
-  | 'user_info_not_allowed'
-  | 'fragment_not_allowed'
-  | 'address_not_allowed';
-
-interface WebhookUrlFault {
-  code: WebhookUrlFaultCode;
-  detail: string;
-}
-
-export type CheckedWebhookUrl = { ok: true; value: string } | { ok: false; fault: WebhookUrlFault };
+type UrlFault = Omit<Fault, 'pointer'>;
 
 const URL_LENGTH_MAX = 2048;
 const HOST_LENGTH_MAX = 253;
@@ -22,17 +10,14 @@ const HOST_LENGTH_MAX = 253;
 // URL would differ from what its author sees.
 const MISREAD = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}\\]/u;
 
-const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => ({
-  ok: false,
-  fault: { code, detail },
-});
+const fail = (code: string, detail: string): UrlFault => ({ code, detail });
 
 /**
- * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The URL parser
+ * Returns what is wrong with a URL, without DNS. The addresses that a host name resolves to are checked for each connection. The URL parser
  * also accepts `https:host` and `https:///host`, drops empty user info, and reports an empty fragment as none, so this
  * function looks for these in the original text.
  */
-export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWebhookUrl {
+export function faultOfUrl(text: string, policy: AddressPolicy): UrlFault | undefined {
   const tooLong = `The URL is longer than ${URL_LENGTH_MAX} characters, counted after percent-encoding.`;
   if (text.length > URL_LENGTH_MAX) return fail('url_too_long', tooLong);
   if (MISREAD.test(text)) {
@@ -64,10 +49,10 @@ export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWeb
   const url = new URL(text);
   if (url.href.length > URL_LENGTH_MAX) return fail('url_too_long', tooLong);
   if (url.port === '0') return fail('invalid_url', 'Port 0 cannot be used.');
-  return checkHost(url, policy);
+  return faultOfHost(url, policy);
 }
 
-function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
+function faultOfHost(url: URL, policy: AddressPolicy): UrlFault | undefined {
   const host = url.hostname.replace(/\.$/, '');
   if (host.length > HOST_LENGTH_MAX || host.split('.').includes('')) {
     return fail('invalid_url', `"${url.hostname}" is not a valid host name.`);
@@ -92,5 +77,5 @@ function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
         '(POSTHORN_EGRESS_ALLOW).',
     );
   }
-  return { ok: true, value: url.href };
+  return undefined;
 }

@@ -1,4 +1,4 @@
-import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
+import { type Catalogue, domainsOf, nearestOf, unknownType } from '../catalogue/catalogue.js';
 import type { NewEvent } from '../events/event.js';
 import type { Evidence } from '../outcomes/outcome.js';
 import type { Fault } from '../values/fault.js';
@@ -107,13 +107,14 @@ export function faultsOfSubscription(
 
 function faultOfType(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'> | undefined {
   if (catalogue.get(type)) return undefined;
+  const domains = domainsOf(catalogue);
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
-  if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
-  const whole = catalogue.domains().find((one) => type.includes('*') && type.startsWith(`${one}.`));
+  if (domain !== undefined && domains.includes(domain)) return undefined;
+  const whole = domains.find((one) => type.includes('*') && type.startsWith(`${one}.`));
   const hint = whole === undefined ? '' : `. A pattern covers a whole domain: ${whole}.*`;
-  const similar = domain === undefined ? undefined : catalogue.similarDomain(domain);
-  if (similar !== undefined) {
-    const detail = `${JSON.stringify(type.slice(0, 100))} is not a known domain; did you mean ${similar}.*?`;
+  const similar = domain === undefined ? undefined : nearestOf(domains, domain);
+  if (similar?.isSimilar) {
+    const detail = `${JSON.stringify(type.slice(0, 100))} is not a known domain; did you mean ${similar.name}.*?`;
     return { code: 'unknown_event_type', detail };
   }
   return {

@@ -5,8 +5,12 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ConsoleOptions, consoleRoutes, loadPortalLogo } from '../../src/console/console.js';
-import { findConsoleFiles } from '../../src/console/console-files.js';
+import {
+  type ConsoleOptions,
+  consoleRoutes,
+  findConsoleFiles,
+  loadPortalLogo,
+} from '../../src/console/console.js';
 import { ConfigError, readConfig, version } from '../../src/settings/config.js';
 import { createListener } from '../../src/web/listener.js';
 import { sendRequest } from '../support/client.js';

@@ -184,7 +184,7 @@ describe('GET /v1/stats', () => {
     const at = (ms: number) => new Date(ms).toISOString();
     const fromMs = Date.now() - rangeMs - 1_000;
     const data = await read(tenant, { interval, from: at(fromMs) });
-    expect([data.from, data.to]).toEqual([at(fromMs), at(fromMs + rangeMs)]);
+    expect(data.from).toBe(at(fromMs));
     const early = await tenant.request('GET', `/v1/stats?interval=${interval}&from=${at(fromMs - 120_000)}`);
     expect(early.status).toBe(400);
   });

@@ -5,7 +5,7 @@ import { allCommands, usageLine } from 'posthorn';
 import { operatorCommands } from '../../src/cli/operators.js';
 import { settings } from '../../src/settings/config.js';
 import { problems } from '../../src/values/problem.js';
-import { table } from '../../src/web/markdown.js';
+import { table } from '../../src/web/route.js';
 import { documentedTypes } from './catalogue.js';
 import { eventDataSource, eventSamplesSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';

@@ -1,5 +1,5 @@
 import { subjectTypeOf } from '../../src/catalogue/catalogue.js';
-import { table } from '../../src/web/markdown.js';
+import { table } from '../../src/web/route.js';
 import { documentedTypes } from './catalogue.js';
 import { type FieldSchema, fieldsOf, typeText } from './schema-words.js';
 

@@ -8,7 +8,7 @@ import {
   moveSchema,
   transitionsOf,
 } from '../../src/resources/resource-schema.js';
-import { table } from '../../src/web/markdown.js';
+import { table } from '../../src/web/route.js';
 import { typeText } from './schema-words.js';
 
 const resources: [name: string, lifecycle: Lifecycle][] = Object.entries(lifecycles);

@@ -9,11 +9,7 @@ import {
 } from '../../src/values/address.js';
 import { anyCharacter } from '../support/any-character.js';
 
-function policyFor(text: string) {
-  const cidrs = parseCidrs(text);
-  if (!cidrs.ok) throw new Error(cidrs.detail);
-  return createAddressPolicy(cidrs.value);
-}
+const policyFor = (text: string) => createAddressPolicy(parseCidrs(text)!);
 
 const strict = policyFor('');
 
@@ -313,30 +309,32 @@ describe('the setting', () => {
     ['0.0.0.0/0,::/0', '0.0.0.0/0 ::/0'],
     ['FD00:0::/8', 'fd00::/8'],
   ])('%j is accepted', (text, expected) => {
-    const cidrs = parseCidrs(text);
-    expect(cidrs.ok && cidrs.value.map((cidr) => cidr.join('/')).join(' ')).toBe(expected);
+    expect(
+      parseCidrs(text)
+        ?.map((cidr) => cidr.join('/'))
+        .join(' '),
+    ).toBe(expected);
   });
 
   test.each([
-    ['10.0.0.5/8', 'write 10.0.0.0/8'],
-    ['fd00::1/64', 'write fd00::/64'],
-    ['::ffff:127.0.0.0/104', 'write 127.0.0.0/8'],
-    ['10.0.0.0/33', '"10.0.0.0/33" is not'],
-    ['::/129', '"::/129" is not'],
-    ['10.0.0.0/08', 'is not an address block'],
-    ['10.0.0.0/', 'is not an address block'],
-    ['10.0.0.0/-1', 'is not an address block'],
-    ['10.0.0.0/8/8', 'is not an address block'],
-    ['10/8', 'is not an address block'],
-    ['0x7f.1', 'is not an address block'],
-    ['010.0.0.0/8', 'is not an address block'],
-    ['fe80::%eth0/10', 'is not an address block'],
-    ['localhost', 'is not an address block'],
-    ['10.0.0.0/8,', '"" is not'],
-    ['10.0.0.0/8 127.0.0.0/8', 'is not an address block'],
-  ])('%j is refused with a reason', (text, detail) => {
-    const hasRepair = detail.startsWith('write ');
-    expect(parseCidrs(text)).toEqual({ ok: false, detail: expect.stringContaining(detail), hasRepair });
+    '10.0.0.5/8',
+    'fd00::1/64',
+    '::ffff:127.0.0.0/104',
+    '10.0.0.0/33',
+    '::/129',
+    '10.0.0.0/08',
+    '10.0.0.0/',
+    '10.0.0.0/-1',
+    '10.0.0.0/8/8',
+    '10/8',
+    '0x7f.1',
+    '010.0.0.0/8',
+    'fe80::%eth0/10',
+    'localhost',
+    '10.0.0.0/8,',
+    '10.0.0.0/8 127.0.0.0/8',
+  ])('%j is refused', (text) => {
+    expect(parseCidrs(text)).toBeUndefined();
   });
 });
 

@@ -1,39 +1,32 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createAddressPolicy, parseCidrs } from '../../src/values/address.js';
-import { checkWebhookUrl, type WebhookUrlFaultCode } from '../../src/webhooks/webhook-url.js';
+import { faultOfUrl } from '../../src/webhooks/webhook-url.js';
 import { anyUrl } from '../support/any-url.js';
 
-function policyFor(text: string) {
-  const cidrs = parseCidrs(text);
-  if (!cidrs.ok) throw new Error(cidrs.detail);
-  return createAddressPolicy(cidrs.value);
-}
+const policyFor = (text: string) => createAddressPolicy(parseCidrs(text)!);
 
 const strict = policyFor('');
 const loopback = policyFor('127.0.0.0/8,::1/128');
 
-function codeOf(text: string, policy = strict): WebhookUrlFaultCode | 'ok' {
-  const checked = checkWebhookUrl(text, policy);
-  return checked.ok ? 'ok' : checked.fault.code;
-}
+const codeOf = (text: string, policy = strict) => faultOfUrl(text, policy)?.code ?? 'ok';
 
 describe('accepted', () => {
   test.each([
-    ['https://example.com', 'https://example.com/'],
-    ['HTTPS://Example.COM/Hook?a=1', 'https://example.com/Hook?a=1'],
-    ['https://example.com:443/hook', 'https://example.com/hook'],
-    ['https://example.com:8443/hook', 'https://example.com:8443/hook'],
-    ['https://example.com/a/../b', 'https://example.com/b'],
-    ['https://example.com./', 'https://example.com./'],
-    ['https://bücher.example/ü', 'https://xn--bcher-kva.example/%C3%BC'],
-    ['https://example.com/%20?q=@me', 'https://example.com/%20?q=@me'],
-    ['https://8.8.8.8/', 'https://8.8.8.8/'],
-    ['https://134744072/', 'https://8.8.8.8/'],
-    ['https://[2606:4700:4700:0::1111]/', 'https://[2606:4700:4700::1111]/'],
-    ['https://does-not-exist.invalid/', 'https://does-not-exist.invalid/'],
-  ])('%s is kept as %s', (text, value) => {
-    expect(checkWebhookUrl(text, strict)).toEqual({ ok: true, value });
+    'https://example.com',
+    'HTTPS://Example.COM/Hook?a=1',
+    'https://example.com:443/hook',
+    'https://example.com:8443/hook',
+    'https://example.com/a/../b',
+    'https://example.com./',
+    'https://bücher.example/ü',
+    'https://example.com/%20?q=@me',
+    'https://8.8.8.8/',
+    'https://134744072/',
+    'https://[2606:4700:4700:0::1111]/',
+    'https://does-not-exist.invalid/',
+  ])('%s', (text) => {
+    expect(codeOf(text)).toBe('ok');
   });
 
   test('2,048 characters, and no more', () => {
@@ -45,7 +38,7 @@ describe('accepted', () => {
 });
 
 describe('refused', () => {
-  test.each<[text: string, code: WebhookUrlFaultCode]>([
+  test.each([
     ['', 'invalid_url'],
     ['example.com/hook', 'invalid_url'],
     ['localhost:8080/hook', 'invalid_url'],
@@ -106,8 +99,7 @@ describe('refused', () => {
   });
 
   test('a blocked address is named, with its kind and a workaround', () => {
-    const checked = checkWebhookUrl('https://2130706433/', strict);
-    const detail = checked.ok ? '' : checked.fault.detail;
+    const { detail } = faultOfUrl('https://2130706433/', strict)!;
     expect(detail).toContain('"127.0.0.1" is not a public address (loopback)');
     expect(detail).toContain('POSTHORN_EGRESS_ALLOW');
   });
@@ -129,15 +121,14 @@ describe('with an allow-list', () => {
   });
 });
 
-test('an accepted URL is accepted again, unchanged', () => {
+test('an accepted URL is accepted again as it is sent', () => {
   const texts = fc.oneof(
     anyUrl,
     fc.string().map((tail) => `https://a.example/${tail}`),
   );
   fc.assert(
     fc.property(texts, (text) => {
-      const first = checkWebhookUrl(text, loopback);
-      if (first.ok) expect(checkWebhookUrl(first.value, loopback)).toEqual(first);
+      if (!faultOfUrl(text, loopback)) expect(faultOfUrl(new URL(text).href, loopback)).toBeUndefined();
     }),
   );
 });
