@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judge, type Outcome } from '../../server/src/outcomes/outcome.js';
+import type { Outcome } from '../../server/src/outcomes/outcome.js';
+import { judge } from '../../server/src/outcomes/retry-schedule.js';
 import { createdSince, type Settings } from '../src/api/settings';
 
 const hourMs = 3_600_000;

@@ -39,7 +39,7 @@ function importsOf(file: string, text: string): Import[] {
 /** The rooms, from the lowest: a room imports only from those before it. What stands directly below src is `root`. */
 const order =
   'values signals postgres settings cells web audit access catalogue ' +
-  'events outcomes sending webhooks engine deliveries stats resources moving retention reference console operations processes root cli';
+  'events outcomes sending webhooks engine deliveries stats resources relocating retention reference console operations processes root cli';
 const rooms = order.split(' ');
 
 const roomOf = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'root');

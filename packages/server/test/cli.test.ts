@@ -11,7 +11,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { tokenHash } from '../src/access/token.js';
 import { findToken } from '../src/access/token-store.js';
 import { main } from '../src/cli/main.js';
-import { operatorCommands } from '../src/cli/operators.js';
+import { operatorCommands } from '../src/cli/operator-commands.js';
 import { allowPauses, type Database } from '../src/postgres/database.js';
 import { settings } from '../src/settings/config.js';
 import { afterFile } from './support/cleanup.js';

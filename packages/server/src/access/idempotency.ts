@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Database, Queryable } from '../postgres/database.js';
-import { levelFor } from '../signals/reported.js';
+import { levelFor } from '../signals/reported-error.js';
 import { type InputFault, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
-import { type RequestKey, releaseRequestKey, storeResponse, takeRequestKey } from './request-key-store.js';
+import { type RequestKey, releaseRequestKey, storeResponse, takeRequestKey } from './idempotency-store.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -6,5 +6,10 @@ export function main(
   env: Record<string, string | undefined>,
   streams: Streams = process,
 ): Promise<number> {
-  return runCommand(argv, env, streams, async () => (await import('./operators.js')).operatorCommands);
+  return runCommand(
+    argv,
+    env,
+    streams,
+    async () => (await import('./operator-commands.js')).operatorCommands,
+  );
 }

@@ -1,12 +1,12 @@
 import { CommandFailure, json, requireConfirmation, UsageError } from 'posthorn';
 import { nameMax, renameOrganization } from '../access/organization-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
-import { forgetOrganization, grouped, Move, seconds } from '../moving/move.js';
-import type { Step } from '../moving/plan.js';
-import { type Cells, MoveRefused } from '../moving/state-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
 import { Database } from '../postgres/database.js';
 import { isMigrated } from '../postgres/migrate.js';
+import { forgetOrganization, grouped, Move, seconds } from '../relocating/move.js';
+import type { Step } from '../relocating/plan.js';
+import { type Cells, MoveRefused } from '../relocating/state-store.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { openSecretBox, parseSecretKeys } from '../settings/keys.js';
 import { databaseUrlForm } from '../settings/setting-values.js';

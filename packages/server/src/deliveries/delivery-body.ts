@@ -7,7 +7,7 @@ import type { Queryable } from '../postgres/database.js';
 import { type ShownRequest, shownHeaders } from '../sending/request.js';
 import { bodyText, contentTypeOf } from '../webhooks/format.js';
 import type { Webhook } from '../webhooks/webhook.js';
-import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from './history-store.js';
+import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from './delivery-store.js';
 
 /** Returns a delivery as the API shows it. While its webhook is not active, it has no next attempt. */
 export function deliveryBody(delivery: StoredDelivery, webhookIsActive: boolean) {

@@ -14,7 +14,7 @@ import { NoBody, webhookParams } from '../webhooks/webhook-schemas.js';
 import { findWebhook, writeWebhook } from '../webhooks/webhook-writes.js';
 import { attemptLog, deliveryBody, sentRequest } from './delivery-body.js';
 import * as schemas from './delivery-schemas.js';
-import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from './history-store.js';
+import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from './delivery-store.js';
 import * as lists from './list-store.js';
 import { whyNotDelivered } from './not-delivered.js';
 

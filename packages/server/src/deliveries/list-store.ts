@@ -1,7 +1,7 @@
 import type { Queryable } from '../postgres/database.js';
 import { type Page, pageOf } from '../postgres/keyset.js';
 import { type Position, valuesOf } from '../values/cursor.js';
-import { deliveryColumns, type ListedDelivery } from './history-store.js';
+import { deliveryColumns, type ListedDelivery } from './delivery-store.js';
 import type { MissingWebhook } from './not-delivered.js';
 
 export interface DeliveryFilter {

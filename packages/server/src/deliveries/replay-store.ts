@@ -2,7 +2,7 @@ import { mayStartWork } from '../cells/relocation-store.js';
 import { readHorizonMs } from '../events/event-store.js';
 import type { Queryable } from '../postgres/database.js';
 import { avoidScans } from '../postgres/transaction.js';
-import { isUnleased, resumption } from './history-store.js';
+import { isUnleased, resumption } from './delivery-store.js';
 
 export interface ReplayKey {
   organization_id: string;

@@ -3,14 +3,8 @@ import type { StoredEvent } from '../events/event.js';
 import type { LeasedDelivery } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { NextAttempt } from '../outcomes/failed-attempt.js';
-import {
-  factsOf,
-  isDelivered,
-  judge,
-  type Outcome,
-  type Verdict,
-  type Withheld,
-} from '../outcomes/outcome.js';
+import { factsOf, isDelivered, type Outcome, type Withheld } from '../outcomes/outcome.js';
+import { judge, type Verdict } from '../outcomes/retry-schedule.js';
 import { attempt, type Sender, type Target } from '../sending/attempt.js';
 import type { Message } from '../sending/request.js';
 import type { WebhookDirectory, WebhookState } from '../webhooks/directory.js';

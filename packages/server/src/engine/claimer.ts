@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { LeasedDelivery } from '../events/recording-store.js';
 import { type Database, databaseLimits } from '../postgres/database.js';
-import { levelFor } from '../signals/reported.js';
+import { levelFor } from '../signals/reported-error.js';
 import { claim } from './claim-store.js';
 import type { Lanes } from './lanes.js';
 import { limits } from './limits.js';

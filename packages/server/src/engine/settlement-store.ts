@@ -1,5 +1,6 @@
 import type { LeasedDelivery, OpenGroup } from '../events/recording-store.js';
-import { evidenceOf, type Outcome, type Verdict } from '../outcomes/outcome.js';
+import { evidenceOf, type Outcome } from '../outcomes/outcome.js';
+import type { Verdict } from '../outcomes/retry-schedule.js';
 import { arrayText } from '../postgres/arrays.js';
 import type { Queryable } from '../postgres/database.js';
 import type { GivenUp } from '../webhooks/webhook.js';

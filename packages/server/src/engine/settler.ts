@@ -8,7 +8,7 @@ import {
 } from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { isLockTimeout, isTooSlow, isTransient } from '../postgres/database-errors.js';
-import { levelFor } from '../signals/reported.js';
+import { levelFor } from '../signals/reported-error.js';
 import { failingMsMax, mustBeDisabled, type ServiceEvent, webhookDisabled } from '../webhooks/webhook.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../webhooks/webhook-store.js';
 import { type HealthReport, HealthReports } from './health.js';

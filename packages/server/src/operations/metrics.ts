@@ -1,12 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import * as outcomes from '../outcomes/outcome.js';
+import { type AttemptError, attemptErrors, isDelivered, type Outcome } from '../outcomes/outcome.js';
+import type { Verdict } from '../outcomes/retry-schedule.js';
 import { type Route, route } from '../web/route.js';
 import { text } from '../web/schemas.js';
 
 /** The classes of a status other than 2xx. A label must have few values, so it does not contain the status itself. */
 const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
 /** Why an attempt failed: a delivery error or the class of its status. */
-type FailureReason = outcomes.AttemptError | (typeof statusReasons)[number];
+type FailureReason = AttemptError | (typeof statusReasons)[number];
 
 /** One or more values of a gauge. The keys are the values of its label. */
 export type Reading = number | Readonly<Record<string, number>>;
@@ -56,7 +57,7 @@ export class Metrics {
     retry: this.#attempts.labels('retry'),
     given_up: this.#attempts.labels('given_up'),
     gone: this.#attempts.labels('gone'),
-  } satisfies Record<outcomes.Verdict['kind'], unknown>;
+  } satisfies Record<Verdict['kind'], unknown>;
   readonly #failures = new Counter({
     name: 'posthorn_delivery_attempt_failures_total',
     help: 'Failed delivery attempts by delivery error or status class',
@@ -83,13 +84,13 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     // Create every series now. If they only appeared with the first attempt, rates and alerts would miss it.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
-    for (const reason of [...outcomes.attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
+    for (const reason of [...attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
   }
 
-  observeAttempt(outcome: outcomes.Outcome, verdict: outcomes.Verdict['kind']): void {
+  observeAttempt(outcome: Outcome, verdict: Verdict['kind']): void {
     this.#attemptsBy[verdict].inc();
     this.#attemptSeconds.observe(outcome.durationMs / 1000);
-    if (!outcomes.isDelivered(outcome)) this.#failures.inc({ reason: reasonOf(outcome) });
+    if (!isDelivered(outcome)) this.#failures.inc({ reason: reasonOf(outcome) });
   }
 
   /** Notes how long a delivery waited for its first attempt. Two clocks are compared, so it can be below zero. */
@@ -143,7 +144,7 @@ export class Metrics {
   }
 }
 
-function reasonOf(outcome: outcomes.Outcome): FailureReason {
+function reasonOf(outcome: Outcome): FailureReason {
   if (outcome.kind === 'no_response') return outcome.error;
   const reason = `${Math.floor(outcome.httpStatus / 100)}xx`;
   return statusReasons.find((known) => known === reason) ?? 'other_status';

@@ -1,6 +1,7 @@
 import { createAddressPolicy, judgeUrlHost } from '../values/address.js';
-import { cut, type Evidence, parseRetryAfterMs } from './outcome.js';
+import { cut, type Evidence } from './outcome.js';
 import { wordsOf } from './response-words.js';
+import { parseRetryAfterMs } from './retry-schedule.js';
 
 /** What follows a delivery attempt: another attempt at a given time, one when the webhook is active, or none. */
 export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };

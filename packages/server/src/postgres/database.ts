@@ -1,6 +1,6 @@
 import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
-import { markReported } from '../signals/reported.js';
+import { markReported } from '../signals/reported-error.js';
 import { cancelStatement, keepAlive, SessionClient } from './connection.js';
 import * as errors from './database-errors.js';
 import type { Reachability } from './reachability.js';

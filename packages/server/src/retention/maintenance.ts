@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { deleteRequestKeys } from '../access/request-key-store.js';
+import { deleteRequestKeys } from '../access/idempotency-store.js';
 import { deletePortalSessions } from '../access/token-store.js';
 import { earliestAuditMs } from '../audit/audit.js';
 import { earliestReadableMs } from '../events/event.js';
@@ -7,7 +7,7 @@ import { deleteEventKeys } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
 import { readClockMs } from '../postgres/transaction.js';
-import { levelFor } from '../signals/reported.js';
+import { levelFor } from '../signals/reported-error.js';
 import { dayMs } from '../values/duration.js';
 import { deleteOldBacklog, releaseHeld } from '../webhooks/waiting-store.js';
 import { dropPartitions, makePartitionsAhead, withMaintenanceLock } from './partition-store.js';

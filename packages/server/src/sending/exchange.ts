@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
-import * as outcomes from '../outcomes/outcome.js';
+import type { AttemptError, FailureDetail, Outcome, RawHeaders, Withheld } from '../outcomes/outcome.js';
+import { parseRetryAfterMs } from '../outcomes/retry-schedule.js';
 import type { ConnectionRequest } from './connection.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
@@ -14,7 +15,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedMs = performance.now();
   readonly #request: ConnectionRequest;
   readonly #mayStart: () => boolean;
-  readonly #resolve: (outcome: outcomes.Outcome | outcomes.Withheld) => void;
+  readonly #resolve: (outcome: Outcome | Withheld) => void;
   readonly #timer: NodeJS.Timeout;
   #controller: Controller | undefined;
   /** Whether a connection is open. From then on, a timeout is the receiver's fault. */
@@ -24,7 +25,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #httpStatus: number | undefined;
   #durationMs = 0;
   #retryAfterMs: number | undefined;
-  #headers: outcomes.RawHeaders = {};
+  #headers: RawHeaders = {};
   #kept: Buffer[] = [];
   #read = 0;
   #informational = 0;
@@ -33,7 +34,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     request: ConnectionRequest,
     timeoutMs: number,
     mayStart: () => boolean,
-    resolve: (outcome: outcomes.Outcome | outcomes.Withheld) => void,
+    resolve: (outcome: Outcome | Withheld) => void,
   ) {
     this.#request = request;
     this.#mayStart = mayStart;
@@ -49,7 +50,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#request.connection?.begin();
   }
 
-  onResponseStart(_controller: Controller, httpStatus: number, headers: outcomes.RawHeaders): void {
+  onResponseStart(_controller: Controller, httpStatus: number, headers: RawHeaders): void {
     if (httpStatus < 200) {
       // Endless informational responses would keep us reading. A number below 100 is not a status.
       this.#informational += 1;
@@ -60,7 +61,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#httpStatus = httpStatus;
     this.#headers = headers;
     const retryAfter = headers['retry-after'];
-    this.#retryAfterMs = outcomes.parseRetryAfterMs(
+    this.#retryAfterMs = parseRetryAfterMs(
       Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
       Date.now(),
     );
@@ -95,7 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
 
-  #withhold(reason: outcomes.Withheld['reason']): void {
+  #withhold(reason: Withheld['reason']): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
@@ -104,7 +105,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Ends with the status if there is one, or else with `error`. */
-  #end(error: outcomes.AttemptError, detail?: outcomes.FailureDetail): void {
+  #end(error: AttemptError, detail?: FailureDetail): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
@@ -125,7 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Returns what is known about a timeout, or undefined if the request was sent. */
-  get #timeoutDetail(): outcomes.FailureDetail | undefined {
+  get #timeoutDetail(): FailureDetail | undefined {
     if (this.#began) return undefined;
     return this.#request.connection?.isInTlsHandshake ? tlsTimeout : connectTimeout;
   }
@@ -169,7 +170,7 @@ function isOutOfResources(error: Error): boolean {
 }
 
 /** Returns the error code that the API shows for an attempt that got no status. */
-function attemptError(error: Error): outcomes.AttemptError {
+function attemptError(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
   const code = codeOf(error);
@@ -191,7 +192,7 @@ interface TlsError extends NodeJS.ErrnoException {
 }
 
 /** Returns what the network or TLS reported, to explain the failure later. */
-function failureDetail(error: Error): outcomes.FailureDetail {
+function failureDetail(error: Error): FailureDetail {
   const { message, reason, cert } = error as TlsError;
   return {
     code: codeOf(error) || undefined,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { levelFor } from './reported.js';
+import { levelFor } from './reported-error.js';
 
 /** Repeats a task, one run at a time. A failure is logged, and the next run tries again. */
 export class Repeating {

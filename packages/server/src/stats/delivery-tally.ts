@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Outcome, Verdict } from '../outcomes/outcome.js';
+import type { Outcome } from '../outcomes/outcome.js';
+import type { Verdict } from '../outcomes/retry-schedule.js';
 import type { Database } from '../postgres/database.js';
 import { Repeating } from '../signals/repeating.js';
 import { type CountedDeliveries, type Step, writeDeliveryCounts } from './delivery-count-store.js';

@@ -1,4 +1,5 @@
-import { isDelivered, type Outcome, type Verdict } from '../outcomes/outcome.js';
+import { isDelivered, type Outcome } from '../outcomes/outcome.js';
+import type { Verdict } from '../outcomes/retry-schedule.js';
 import { dayMs } from '../values/duration.js';
 
 export const intervals = ['minute', 'hour', 'day'] as const;

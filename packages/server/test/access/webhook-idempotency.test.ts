@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { releaseRequestKey, storeResponse, takeRequestKey } from '../../src/access/request-key-store.js';
+import { releaseRequestKey, storeResponse, takeRequestKey } from '../../src/access/idempotency-store.js';
 import type { ApiResponse } from '../support/client.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';

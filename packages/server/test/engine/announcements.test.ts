@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { queueRedelivery } from '../../src/deliveries/history-store.js';
+import { queueRedelivery } from '../../src/deliveries/delivery-store.js';
 import { recordBatch } from '../../src/events/recording-store.js';
 import { NotificationListener } from '../../src/postgres/connection.js';
 import { batch, event } from '../support/client.js';

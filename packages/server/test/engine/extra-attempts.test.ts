@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { registerNode } from '../../src/cells/node-store.js';
-import { bringForward } from '../../src/deliveries/history-store.js';
+import { bringForward } from '../../src/deliveries/delivery-store.js';
 import type { LeasedDelivery } from '../../src/events/recording-store.js';
-import { judge, type Outcome } from '../../src/outcomes/outcome.js';
+import type { Outcome } from '../../src/outcomes/outcome.js';
+import { judge } from '../../src/outcomes/retry-schedule.js';
 import type { Queryable } from '../../src/postgres/database.js';
 import {
   bury,

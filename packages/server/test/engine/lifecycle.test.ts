@@ -1,14 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type HealthReport, joinReports, reportWith } from '../../src/engine/health.js';
-import {
-  attemptErrors,
-  isDelivered,
-  judge,
-  type Outcome,
-  parseRetryAfterMs,
-  type Verdict,
-} from '../../src/outcomes/outcome.js';
+import { attemptErrors, isDelivered, type Outcome } from '../../src/outcomes/outcome.js';
+import { judge, parseRetryAfterMs, type Verdict } from '../../src/outcomes/retry-schedule.js';
 import { mustBeDisabled } from '../../src/webhooks/webhook.js';
 
 const hourMs = 3_600_000;

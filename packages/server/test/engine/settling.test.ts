@@ -2,7 +2,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { registerNode } from '../../src/cells/node-store.js';
-import { readDelivery } from '../../src/deliveries/history-store.js';
+import { readDelivery } from '../../src/deliveries/delivery-store.js';
 import { limits } from '../../src/engine/limits.js';
 import { givenBack } from '../../src/engine/settlement-store.js';
 import { type Entry, Settler, type SettlerOptions } from '../../src/engine/settler.js';

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { registerNode } from '../../src/cells/node-store.js';
-import { bringForward } from '../../src/deliveries/history-store.js';
+import { bringForward } from '../../src/deliveries/delivery-store.js';
 import { limits } from '../../src/engine/limits.js';
 import { WebhookChanges } from '../../src/engine/webhook-changes.js';
 import { readStoreFigures } from '../../src/operations/overview-store.js';

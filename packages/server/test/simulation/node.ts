@@ -1,7 +1,8 @@
 import type { Lanes, Turn } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
 import { type LeasedDelivery, noRoom } from '../../src/events/recording-store.js';
-import { isDelivered, type judge, type Outcome } from '../../src/outcomes/outcome.js';
+import { isDelivered, type Outcome } from '../../src/outcomes/outcome.js';
+import type { judge } from '../../src/outcomes/retry-schedule.js';
 import type { Checker } from './checker.js';
 import type { VirtualClock } from './clock.js';
 import type { Random } from './random.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Lanes } from '../../src/engine/lanes.js';
-import { judge } from '../../src/outcomes/outcome.js';
+import { judge } from '../../src/outcomes/retry-schedule.js';
 import { OneQueue } from './broken-lanes.js';
 import type { Rules } from './node.js';
 import { type Figures, type Run, simulate } from './simulation.js';

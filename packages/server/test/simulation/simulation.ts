@@ -1,6 +1,6 @@
 import { Lanes } from '../../src/engine/lanes.js';
 import { limits } from '../../src/engine/limits.js';
-import { judge } from '../../src/outcomes/outcome.js';
+import { judge } from '../../src/outcomes/retry-schedule.js';
 import { Checker } from './checker.js';
 import { VirtualClock } from './clock.js';
 import { type Rules, SimulatedNode, type Surroundings } from './node.js';

@@ -1,7 +1,7 @@
 import Denque from 'denque';
 import type { Claimed } from '../../src/engine/claim-store.js';
 import type { LeasedDelivery, Matched, Room } from '../../src/events/recording-store.js';
-import type { Verdict } from '../../src/outcomes/outcome.js';
+import type { Verdict } from '../../src/outcomes/retry-schedule.js';
 import { Timeline } from './timeline.js';
 
 export interface SimulatedWebhook {

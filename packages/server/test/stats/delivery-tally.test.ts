@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import type { Outcome, Verdict } from '../../src/outcomes/outcome.js';
+import type { Outcome } from '../../src/outcomes/outcome.js';
+import type { Verdict } from '../../src/outcomes/retry-schedule.js';
 import type { Database } from '../../src/postgres/database.js';
 import { readDeliveryCounts } from '../../src/stats/delivery-count-store.js';
 import { DeliveryTally, type TallyOptions } from '../../src/stats/delivery-tally.js';

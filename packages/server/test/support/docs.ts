@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { allCommands, usageLine } from 'posthorn';
-import { operatorCommands } from '../../src/cli/operators.js';
+import { operatorCommands } from '../../src/cli/operator-commands.js';
 import { settings } from '../../src/settings/config.js';
 import { problems } from '../../src/values/problem.js';
 import { table } from '../../src/web/route.js';

@@ -9,7 +9,7 @@ import {
   type Refusal,
   type Side,
   type Step,
-} from '../../src/moving/plan.js';
+} from '../../src/relocating/plan.js';
 
 /** A cell of the model: its facts, and what it has of the organization. */
 interface Cell {

@@ -5,7 +5,7 @@ import { changesBetween } from '../audit/audit.js';
 import { subjectTypeOf } from '../catalogue/catalogue.js';
 import type { EventReads } from '../events/event-store.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
-import { levelFor } from '../signals/reported.js';
+import { levelFor } from '../signals/reported-error.js';
 import { newId } from '../values/identifier.js';
 import { parseInstantMs } from '../values/instant.js';
 import { Problem } from '../values/problem.js';
