@@ -5,6 +5,7 @@
 import { loadavg } from 'node:os';
 import { benchBreadth } from './breadth.js';
 import { benchCapacity } from './capacity.js';
+import { benchCold } from './cold.js';
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
 import { benchFilter } from './filter.js';
 import { benchFlood } from './flood.js';
@@ -29,6 +30,7 @@ const benches = {
   breadth: benchBreadth,
   overload: benchOverload,
   latency: benchLatency,
+  cold: benchCold,
   isolate: benchIsolation,
   flood: benchFlood,
   filter: benchFilter,
