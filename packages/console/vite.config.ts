@@ -27,7 +27,7 @@ export default defineConfig({
   resolve: {
     alias: {
       // Only `verify` of the receiver package needs it.
-      'node:crypto': source('src/views/receiver/crypto.ts'),
+      'node:crypto': source('src/receiver/crypto.ts'),
     },
   },
   // The keys of a dictionary are no names.

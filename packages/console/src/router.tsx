@@ -6,9 +6,9 @@ import {
   retainSearchParams,
 } from '@tanstack/react-router';
 import { besideNames, keep, parseSearch, type Search, stringifySearch } from './address/search';
+import { Overview } from './overview/overview';
 import { Frame } from './shell/frame';
 import { NotFound, ViewError } from './shell/view-error';
-import { Overview } from './views/overview/overview';
 
 const root = createRootRoute({
   component: Frame,
@@ -48,88 +48,88 @@ const events = createRoute({
     ...rangeNames,
     ...besideNames,
   ),
-  component: lazyRouteComponent(() => import('./views/events/event-list'), 'EventList'),
+  component: lazyRouteComponent(() => import('./events/event-list'), 'EventList'),
 });
 
 const event = createRoute({
   getParentRoute: () => root,
   path: 'events/$eventId',
   validateSearch: keep('text'),
-  component: lazyRouteComponent(() => import('./views/events/event-detail'), 'EventDetail'),
+  component: lazyRouteComponent(() => import('./events/event-detail'), 'EventDetail'),
 });
 
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: 'webhooks',
   validateSearch: keep('q', 'show'),
-  component: lazyRouteComponent(() => import('./views/webhooks/webhook-list'), 'WebhookList'),
+  component: lazyRouteComponent(() => import('./webhooks/webhook-list'), 'WebhookList'),
 });
 
 const newWebhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/new',
   validateSearch: keep('event_type', 'created', 'framework', 'edit'),
-  component: lazyRouteComponent(() => import('./views/webhook-form/new-webhook'), 'NewWebhook'),
+  component: lazyRouteComponent(() => import('./webhook-form/new-webhook'), 'NewWebhook'),
 });
 
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId',
   validateSearch: keep('tab', 'test', 'framework', 'edit', ...deliveryFilterNames, ...besideNames),
-  component: lazyRouteComponent(() => import('./views/webhooks/webhook-detail'), 'WebhookDetail'),
+  component: lazyRouteComponent(() => import('./webhooks/webhook-detail'), 'WebhookDetail'),
 });
 
 const replay = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId/replay',
   validateSearch: keep('from', 'to', 'event_types', 'only_failed', 'replay'),
-  component: lazyRouteComponent(() => import('./views/replay/replay'), 'ReplayView'),
+  component: lazyRouteComponent(() => import('./replay/replay'), 'ReplayView'),
 });
 
 const delivery = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId/deliveries/$deliveryId',
   validateSearch: keep('attempt', 'text'),
-  component: lazyRouteComponent(() => import('./views/deliveries/delivery-detail'), 'DeliveryDetail'),
+  component: lazyRouteComponent(() => import('./deliveries/delivery-detail'), 'DeliveryDetail'),
 });
 
 const deliveries = createRoute({
   getParentRoute: () => root,
   path: 'deliveries',
   validateSearch: keep(...deliveryFilterNames, ...besideNames),
-  component: lazyRouteComponent(() => import('./views/deliveries/delivery-list'), 'DeliveryList'),
+  component: lazyRouteComponent(() => import('./deliveries/delivery-list'), 'DeliveryList'),
 });
 
 const foundDelivery = createRoute({
   getParentRoute: () => root,
   path: 'deliveries/$deliveryId',
-  component: lazyRouteComponent(() => import('./views/deliveries/delivery-detail'), 'FoundDelivery'),
+  component: lazyRouteComponent(() => import('./deliveries/delivery-detail'), 'FoundDelivery'),
 });
 
 const eventTypes = createRoute({
   getParentRoute: () => root,
   path: 'event-types',
   validateSearch: keep('q', 'type', 'text'),
-  component: lazyRouteComponent(() => import('./views/event-types/event-types'), 'EventTypes'),
+  component: lazyRouteComponent(() => import('./event-types/event-types'), 'EventTypes'),
 });
 
 const audit = createRoute({
   getParentRoute: () => root,
   path: 'audit',
   validateSearch: keep('actor_id', 'action', 'target_id', 'workspace_id', ...rangeNames),
-  component: lazyRouteComponent(() => import('./views/audit/audit-log'), 'AuditLog'),
+  component: lazyRouteComponent(() => import('./audit/audit-log'), 'AuditLog'),
 });
 
 const verify = createRoute({
   getParentRoute: () => root,
   path: 'verify',
-  component: lazyRouteComponent(() => import('./views/receiver/verify-view'), 'VerifyView'),
+  component: lazyRouteComponent(() => import('./receiver/verify-view'), 'VerifyView'),
 });
 
 const token = createRoute({
   getParentRoute: () => root,
   path: 'token',
-  component: lazyRouteComponent(() => import('./views/token/token'), 'TokenView'),
+  component: lazyRouteComponent(() => import('./session/token-view'), 'TokenView'),
 });
 
 export const router = createRouter({

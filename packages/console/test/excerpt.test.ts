@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { excerptOf } from '../src/views/deliveries/excerpt.js';
+import { excerptOf } from '../src/deliveries/excerpt.js';
 
 test.each([
   ['text as it is', '{"error": "no disk"}', '{"error": "no disk"}'],

@@ -1,6 +1,6 @@
 import type { Delivery } from '@posthorn/client';
 import { describe, expect, it } from 'vitest';
-import { isFailing, mayAskToWait } from '../src/views/webhooks/failing.js';
+import { isFailing, mayAskToWait } from '../src/api/webhook-verdict.js';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 18, 10, 0, second)).toISOString();
 const delivered = (second: number) =>

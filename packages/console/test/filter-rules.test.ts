@@ -11,7 +11,7 @@ import {
   scalarOf,
   shown,
   withValue,
-} from '../src/views/webhook-editors/filter-rules.js';
+} from '../src/webhook-editors/filter-rules.js';
 
 const scalar = fc.oneof(
   fc.constantFrom('', 'EUR', '1', 'true', 'null', '"', 'a or b'),

@@ -13,7 +13,7 @@ import {
   unusableSecrets,
   Workshop,
 } from '../../server/test/support/snippets.js';
-import { frameworks, placeOf } from '../src/views/receiver/frameworks.js';
+import { frameworks, placeOf } from '../src/receiver/frameworks.js';
 
 const body = Buffer.from('{"id":"EVT-1","type":"invoice.paid","data":{"title":"Über 1.50"}}');
 const secrets = [`whsec_${Buffer.alloc(32, 7).toString('base64')}`, 'a-secret-of-the-users-own'];

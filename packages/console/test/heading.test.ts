@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { headingOf } from '../src/views/overview/heading.js';
+import { headingOf } from '../src/overview/heading.js';
 
 const active = { status: 'active' } as const;
 const disabled = { status: 'disabled' } as const;

@@ -1,13 +1,8 @@
 import type { Delivery } from '@posthorn/client';
 import { PosthornError } from '@posthorn/client';
 import { describe, expect, it } from 'vitest';
-import { isAboutToChange, rereadAfterMs } from '../src/views/deliveries/next-attempt.js';
-import {
-  effectSentenceOf,
-  heldSentenceOf,
-  resultOf,
-  sentenceOf,
-} from '../src/views/deliveries/redelivery.js';
+import { isAboutToChange, rereadAfterMs } from '../src/deliveries/next-attempt.js';
+import { effectSentenceOf, heldSentenceOf, resultOf, sentenceOf } from '../src/deliveries/redelivery.js';
 
 const now = Date.parse('2026-11-17T13:00:00Z');
 const waiting = (seconds: number | null, status: 'failed' | 'pending' = 'failed') => ({

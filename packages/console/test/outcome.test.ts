@@ -9,8 +9,8 @@ import {
   type TailRun,
   withEvent,
   withRun,
-} from '../src/views/events/live-rows.js';
-import { outcomesOf } from '../src/views/events/outcome.js';
+} from '../src/events/live-rows.js';
+import { outcomesOf } from '../src/events/outcome.js';
 
 const at = (second: number) => `2026-11-16T10:00:0${second}.000Z`;
 const delivery = (event_id: string, second: number, status: 'success' | 'failed', webhook_id = 'WHK-1') =>

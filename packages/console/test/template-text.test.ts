@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { templateFaults } from '../../server/src/webhooks/template.js';
-import { canName, insertion, startNames, startOf } from '../src/views/webhook-editors/template-text.js';
+import { canName, insertion, startNames, startOf } from '../src/webhook-editors/template-text.js';
 
 const path = fc.array(fc.oneof(fc.string({ minLength: 1 }), fc.nat(20)), { minLength: 1, maxLength: 10 });
 const inserted = (text: string, at: number, value: readonly (string | number)[]) => {

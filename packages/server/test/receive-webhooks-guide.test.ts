@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, test } from 'vitest';
-import { frameworks } from '../../console/src/views/receiver/frameworks.js';
+import { frameworks } from '../../console/src/receiver/frameworks.js';
 import { sharedService } from './support/service.js';
 import {
   buildGo,

@@ -1,20 +1,15 @@
-import type { Delivery, Webhook } from '@posthorn/client';
+import type { Webhook } from '@posthorn/client';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
-import { isFailing, judgedMax, latestFailureOf, mayAskToWait } from '../views/webhooks/failing';
-import { byUrgency } from '../views/webhooks/webhook-tag';
 import { posthorn } from './client';
-
-interface Verdict {
-  /** Whether its deliveries fail. If it is unknown, the result of the latest attempt counts. */
-  isFailing?: boolean;
-  /** If its receiver asked to wait and it is not failing: the time of the next attempt. */
-  waitsUntil?: string | undefined;
-  /** The delivery whose latest attempt failed last. */
-  latestFailure?: Delivery | undefined;
-}
-
-/** A webhook and, if its latest attempt failed, what that means. */
-export interface JudgedWebhook extends Webhook, Verdict {}
+import {
+  byUrgency,
+  isFailing,
+  type JudgedWebhook,
+  judgedMax,
+  latestFailureOf,
+  mayAskToWait,
+  type Verdict,
+} from './webhook-verdict';
 
 /** All webhooks that the token can see, those with problems first. An organization may be allowed more than one page of them. */
 export const webhooksQuery = queryOptions({

@@ -4,6 +4,7 @@ import { Link, useLocation } from '@tanstack/react-router';
 import { useLive } from '../address/live';
 import { inWorkspace, useWorkspace } from '../address/workspace';
 import { productName, useSettings } from '../api/settings';
+import { needsAttention } from '../api/webhook-verdict';
 import { webhooksQuery } from '../api/webhooks';
 import { Icon } from '../parts/icon';
 import { permissionOf } from '../session/token';
@@ -11,7 +12,6 @@ import { useIsPast } from '../text/clock';
 import { shortId } from '../text/identifier';
 import { plural, t } from '../text/language';
 import { TimeAgo } from '../text/time';
-import { needsAttention } from '../views/webhooks/webhook-tag';
 import { isWithin, mayOpenReference, overlay, referencePath, type View, viewsOf } from './views';
 
 export function SideBar({ token }: { token: Token | undefined }) {

@@ -4,12 +4,12 @@ import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useMemo, useState } from 'react';
 import type { Search } from '../address/search';
 import { eventTypesQuery } from '../api/events';
+import { webhookName } from '../api/webhook-name';
 import { webhooksQuery } from '../api/webhooks';
 import { theme, themes } from '../browser/preferences';
 import { Dialog } from '../parts/dialog';
 import { permissionOf } from '../session/token';
 import { t } from '../text/language';
-import { webhookName } from '../views/webhooks/webhook-tag';
 import { consoleAddressIn, isShortFor, loadedIds, unquoted, wholeIdIn } from './pasted';
 import { mayOpenReference, overlay, referencePath, tokenViewName, viewsOf } from './views';
 

@@ -1,0 +1,98 @@
+import type { Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
+import { noRange, type RangeSearch } from '../address/range';
+import { type SearchOf, useSetSearch } from '../address/search';
+import { type DeliveryFilter, deliveryStates, loadPage } from '../api/deliveries';
+import { eventTypesQuery } from '../api/events';
+import { webhookNames } from '../api/webhook-name';
+import { useZone } from '../browser/preferences';
+import { Chip, FilterSelect, FilterSheet, RangeChip, RangePicker } from '../lists/filters';
+import { Segmented } from '../parts/button';
+import { usePermission } from '../session/token';
+import { formatClock } from '../text/format';
+import { t } from '../text/language';
+
+/** `failed_from` says since when a list shows what failed. */
+export type DeliverySearch = RangeSearch &
+  SearchOf<'webhook_id' | 'workspace_id' | 'state' | 'event_type' | 'event_id' | 'failed_from'>;
+
+const stateNames = { retrying: t`Retrying`, given_up: t`Given up`, delivered: t`Delivered` } as const;
+
+const countedMax = 100;
+
+/** Returns how many deliveries match, `100+` for more: counted as the list finds them, so that both say the same. */
+function useCount(filter: DeliveryFilter): string | undefined {
+  const { data } = useQuery({
+    queryKey: ['deliveries', 'count', filter],
+    queryFn: ({ signal }) => loadPage(filter, countedMax, signal),
+    staleTime: 15_000,
+  });
+  return data && `${data.data.length}${data.hasMore ? '+' : ''}`;
+}
+
+export function DeliveryFilters({
+  search,
+  filter,
+  webhooks,
+}: {
+  search: DeliverySearch;
+  filter: DeliveryFilter;
+  /** Undefined if the webhook is fixed. */
+  webhooks: Webhook[] | undefined;
+}) {
+  const may = usePermission();
+  const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
+  const names = webhookNames(webhooks ?? []);
+  const shownZone = useZone();
+  const failedMs = Date.parse(search.failed_from ?? '');
+  const set = useSetSearch();
+  const counts: Record<string, string | undefined> = {
+    retrying: useCount({ ...filter, state: 'retrying' }),
+    given_up: useCount({ ...filter, state: 'given_up' }),
+  };
+  const applied = [search.webhook_id, search.event_type, search.range].filter(Boolean).length;
+  return (
+    <div className="filters">
+      <Segmented
+        label={t`State`}
+        choices={[
+          { key: 'any', label: t`All` },
+          ...deliveryStates.map((key) => ({ key, label: stateNames[key], count: counts[key] })),
+        ]}
+        value={search.state ?? 'any'}
+        onChange={(state) => set({ state: state === 'any' ? undefined : state })}
+      />
+      <FilterSheet applied={applied}>
+        {webhooks && (
+          <FilterSelect
+            label={t`Webhook`}
+            all={t`All webhooks`}
+            value={search.webhook_id ?? ''}
+            options={webhooks.map(({ id }) => ({ value: id, name: names.get(id) }))}
+            onChange={(id) => set({ webhook_id: id || undefined })}
+          />
+        )}
+        {types && (
+          <FilterSelect
+            label={t`Event type`}
+            all={t`All event types`}
+            value={search.event_type ?? ''}
+            options={types.map(({ type }) => ({ value: type }))}
+            onChange={(type) => set({ event_type: type || undefined })}
+          />
+        )}
+        <RangePicker search={search} />
+      </FilterSheet>
+      {search.event_type && !types && (
+        <Chip name="type" value={search.event_type} onRemove={() => set({ event_type: undefined })} />
+      )}
+      {search.event_id && (
+        <Chip name="event" value={search.event_id} onRemove={() => set({ event_id: undefined })} />
+      )}
+      <RangeChip search={search} name="created" onRemove={() => set(noRange)} />
+      {search.from && failedMs > 0 && (
+        <span className="soft small">{t`Starts earlier: what failed from ${formatClock(failedMs, shownZone, Date.now())} on can have been created before.`}</span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { createStore, useStore } from '../browser/store';
+import { t } from '../text/language';
+
+/**
+ * Secrets that this page has just generated, by webhook. They are in memory only: the code sample shows them until the
+ * page is closed or reloaded.
+ */
+const secrets = new Map<string, string>();
+
+export function keepFreshSecret(webhookId: string, secret: string): void {
+  secrets.set(webhookId, secret);
+}
+
+export function freshSecretOf(webhookId: string): string | undefined {
+  return secrets.get(webhookId);
+}
+
+export const gracePeriods = [
+  { key: '0s', label: t`None` },
+  { key: '1h', label: t`1 hour` },
+  { key: '24h', label: t`24 hours` },
+  { key: '7d', label: t`7 days` },
+] as const;
+
+/** A rotation of a secret, as it is sent. Sent again with the same key, it has no further effect. */
+export interface Rotation {
+  secret: string;
+  grace: (typeof gracePeriods)[number]['key'];
+  key: string;
+}
+
+/**
+ * Rotations that were sent but whose outcome is unknown, by webhook. Their secrets may be in effect, so they must not be
+ * lost. They are in memory only, like the fresh secrets.
+ */
+const rotations = createStore<ReadonlyMap<string, Rotation>>(new Map());
+
+export function rememberRotation(webhookId: string, rotation: Rotation): void {
+  rotations.set(new Map(rotations.get()).set(webhookId, rotation));
+}
+
+export function forgetRotation(webhookId: string): void {
+  rotations.set(new Map([...rotations.get()].filter(([id]) => id !== webhookId)));
+}
+
+export function useUnresolvedRotation(webhookId: string): Rotation | undefined {
+  return useStore(rotations).get(webhookId);
+}

@@ -1,0 +1,28 @@
+import type { PosthornError } from '@posthorn/client';
+import { useState } from 'react';
+import { faultOf } from '../api/problem';
+
+export interface FieldFaults {
+  of: (field: string) => string | undefined;
+  /** Replaces what is wrong with a field. Undefined removes it. */
+  set: (field: string, fault: string | undefined) => void;
+}
+
+/**
+ * What is wrong with the fields of a form: what the API said about them, unless something else was found since. A
+ * later problem replaces all of it.
+ */
+export function useFieldFaults(problem: PosthornError | undefined): FieldFaults {
+  const [since, setSince] = useState<{ problem: typeof problem; faults: Record<string, string | undefined> }>(
+    {
+      problem,
+      faults: {},
+    },
+  );
+  const faultsIn = (state: typeof since) => (state.problem === problem ? state.faults : {});
+  const faults = faultsIn(since);
+  return {
+    of: (field) => (field in faults ? faults[field] : faultOf(problem, field)),
+    set: (field, fault) => setSince((now) => ({ problem, faults: { ...faultsIn(now), [field]: fault } })),
+  };
+}

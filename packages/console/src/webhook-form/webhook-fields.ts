@@ -1,0 +1,136 @@
+import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
+import { laidOut } from '../code/json';
+import { parsed } from '../webhook-editors/filter-rules';
+import type { Format } from '../webhook-editors/formats';
+import { waitsIn } from './waits';
+
+export interface HeaderPair {
+  /** Identifies the row in the form. */
+  key: number;
+  name: string;
+  value: string;
+  /** Whether the service has a value for it, which it never returns. */
+  isStored: boolean;
+}
+
+/** The values in the form of a webhook. */
+export interface WebhookDraft {
+  url: string;
+  description: string;
+  event_types: string[];
+  /** JSON as it was typed. Empty if there is none. */
+  filter: string;
+  format: Format;
+  /** JSON as it was typed. It is kept while another format is chosen. */
+  template: string;
+  workspace_id: string;
+  headers: HeaderPair[];
+  rate_limit: string;
+  /** Durations as they were typed. Empty for the waits of the service. */
+  retry_schedule: string;
+  /** ISO 8601. Empty for never. */
+  expires_at: string;
+  /** Whether a new webhook is created without a verification. */
+  isDisabled: boolean;
+}
+
+let lastKey = 0;
+
+export function newPair(): HeaderPair {
+  lastKey += 1;
+  return { key: lastKey, name: '', value: '', isStored: false };
+}
+
+/** Returns a draft that was kept across a reload, with new keys, so that rows that are added later have other keys. */
+export function reopened(draft: WebhookDraft): WebhookDraft {
+  return { ...draft, headers: draft.headers.map((pair) => ({ ...pair, key: newPair().key })) };
+}
+
+export const emptyDraft: WebhookDraft = {
+  url: '',
+  description: '',
+  event_types: [],
+  filter: '',
+  format: 'envelope',
+  template: '',
+  workspace_id: '',
+  headers: [],
+  rate_limit: '',
+  retry_schedule: '',
+  expires_at: '',
+  isDisabled: false,
+};
+
+export function draftOf(webhook: Webhook): WebhookDraft {
+  return {
+    url: webhook.url,
+    description: webhook.description ?? '',
+    event_types: webhook.event_types,
+    filter: jsonText(webhook.filter),
+    format: webhook.format,
+    template: jsonText(webhook.template),
+    workspace_id: webhook.workspace_id ?? '',
+    headers: Object.keys(webhook.headers ?? {}).map((name) => ({ ...newPair(), name, isStored: true })),
+    rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
+    retry_schedule: (webhook.retry_schedule ?? []).join(', '),
+    expires_at: webhook.expires_at ?? '',
+    isDisabled: false,
+  };
+}
+
+/** The fields of a webhook that the form can change. */
+type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
+
+const jsonText = (value: unknown) => (value === null ? '' : laidOut(value));
+
+/** Returns what a text means. Text that is not JSON stays text, and the service says that it is wrong. */
+const jsonOf = (text: string) => (text.trim() === '' ? null : (parsed(text) ?? text));
+
+/** Returns the fields as the API expects them. A stored header that was not typed again keeps its value. */
+export function fieldsOf(draft: WebhookDraft): WebhookFields {
+  const named = draft.headers.filter(({ name, value, isStored }) => name.trim() || value || isStored);
+  const pairs = named.map(({ name, value, isStored }) => [
+    name.trim(),
+    value === '' && isStored ? null : value,
+  ]);
+  return {
+    url: draft.url.trim(),
+    event_types: draft.event_types,
+    filter: jsonOf(draft.filter) as WebhookFields['filter'],
+    format: draft.format,
+    template: (draft.format === 'template' ? jsonOf(draft.template) : null) as WebhookFields['template'],
+    description: draft.description.trim() || null,
+    headers: pairs.length > 0 ? Object.fromEntries(pairs) : null,
+    rate_limit: draft.rate_limit.trim() === '' ? null : Number(draft.rate_limit),
+    retry_schedule: waitsIn(draft.retry_schedule),
+    expires_at: draft.expires_at || null,
+  };
+}
+
+/** Returns whether two drafts say the same, such as one that was just opened and one with an empty row for a header. */
+export function isSameDraft(one: WebhookDraft, other: WebhookDraft): boolean {
+  return (
+    JSON.stringify(fieldsOf(one)) === JSON.stringify(fieldsOf(other)) &&
+    one.workspace_id.trim() === other.workspace_id.trim() &&
+    one.isDisabled === other.isDisabled
+  );
+}
+
+/** Updates a draft after its webhook has changed: fields that were not edited since `before` get new values. */
+export function rebasedDraft(draft: WebhookDraft, before: WebhookDraft, after: Webhook): WebhookDraft {
+  const kept = Object.keys(changesBetween(fieldsOf(before), fieldsOf(draft))) as (keyof WebhookFields)[];
+  return { ...draftOf(after), ...Object.fromEntries(kept.map((name) => [name, draft[name]])) };
+}
+
+/** Returns only the fields that differ, so that changing the description does not verify the URL again. */
+export function changesOf(draft: WebhookDraft, webhook: Webhook): Partial<WebhookFields> {
+  return changesBetween(fieldsOf(draftOf(webhook)), fieldsOf(draft));
+}
+
+function changesBetween(before: WebhookFields, after: WebhookFields): Partial<WebhookFields> {
+  return Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof WebhookFields]),
+    ),
+  );
+}

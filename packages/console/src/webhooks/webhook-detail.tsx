@@ -1,0 +1,132 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useLive } from '../address/live';
+import { problemIn } from '../api/problem';
+import { webhookName } from '../api/webhook-name';
+import type { JudgedWebhook } from '../api/webhook-verdict';
+import { webhookQuery } from '../api/webhooks';
+import { DeliveryTable } from '../deliveries/delivery-list';
+import { rereadAfterMs } from '../deliveries/next-attempt';
+import { Breadcrumb, Identifier } from '../parts/head';
+import { Loaded, ProblemNote } from '../parts/states';
+import { ReceiverTab } from '../receiver/receiver-tab';
+import { Forbidden } from '../session/forbidden';
+import { usePermission } from '../session/token';
+import { useShownItem } from '../shell/views';
+import { t } from '../text/language';
+import { Activity } from './activity';
+import { isDeletionUnresolved } from './delete-button';
+import { useVerification, VerifyButton } from './remedies';
+import { StatusButtons } from './status-button';
+import { TestView } from './test-view';
+import { WebhookNote } from './webhook-note';
+import { WebhookSettings } from './webhook-settings';
+import { WebhookTag } from './webhook-tag';
+import { WebhookTraits } from './webhook-traits';
+
+export function WebhookDetail() {
+  const may = usePermission();
+  const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
+  const { refetchInterval } = useLive();
+  const webhook = useQuery({
+    ...webhookQuery(webhookId),
+    enabled: may.readWebhooks,
+    refetchInterval: ({ state }) => refetchInterval || rereadAfterMs([state.data?.waitsUntil], Date.now()),
+  });
+  useShownItem(webhook.data && webhookName(webhook.data));
+  if (!may.readWebhooks) return <Forbidden action={t`see webhooks`} scopes={['webhooks:read']} />;
+  return (
+    <>
+      <Breadcrumb>
+        <Link to="/webhooks">{t`Webhooks`}</Link>
+      </Breadcrumb>
+      {problemIn(webhook.error)?.code === 'not_found' && isDeletionUnresolved(webhookId) ? (
+        <Deleted />
+      ) : (
+        <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>
+      )}
+    </>
+  );
+}
+
+/** Replaces the page if it is loaded again after the response to the deletion was lost. */
+function Deleted() {
+  return (
+    <div className="note ok" role="status">
+      <b>{t`The webhook was deleted.`}</b>
+      <div className="actions">
+        <Link to="/webhooks" className="btn slim">{t`All webhooks`}</Link>
+      </div>
+    </div>
+  );
+}
+
+function Detail({ webhook }: { webhook: JudgedWebhook }) {
+  const may = usePermission();
+  const verify = useVerification(webhook);
+  const [activationError, setActivationError] = useState<Error>();
+  const { tab = 'deliveries' } = useSearch({ from: '/webhooks/$webhookId' });
+  const tabs = [
+    { key: 'deliveries', name: t`Deliveries` },
+    { key: 'activity', name: t`Activity` },
+    { key: 'settings', name: t`Settings` },
+    ...(may.send
+      ? [
+          { key: 'test', name: t`Test` },
+          { key: 'receiver', name: t`Receiver` },
+        ]
+      : []),
+  ];
+  const shown = tabs.some(({ key }) => key === tab) ? tab : 'deliveries';
+  // Somebody who looks at the code of the receiver wants to know why it is not verified.
+  const isSlim = !(shown === 'deliveries' || (shown === 'receiver' && webhook.status === 'unverified'));
+  return (
+    <>
+      <div className="head">
+        <h1>{webhookName(webhook)}</h1>
+        <WebhookTag webhook={webhook} />
+        <Identifier id={webhook.id} />
+        <span className="grow" />
+        {/* The button to disable comes first: it must not appear below the pointer after "Verify now" or "Activate". */}
+        {may.send && <StatusButtons webhook={webhook} onActivationError={setActivationError} />}
+        {may.send && webhook.status === 'active' && (
+          <Link
+            to="/webhooks/$webhookId/replay"
+            params={{ webhookId: webhook.id }}
+            className="btn"
+          >{t`Replay…`}</Link>
+        )}
+        {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
+        {(webhook.description || !webhook.url.includes(webhookName(webhook))) && (
+          <p className="lead mono">{webhook.url}</p>
+        )}
+        <WebhookTraits webhook={webhook} />
+      </div>
+      {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
+      {activationError && webhook.status !== 'active' && <ProblemNote error={activationError} isAction />}
+      {!isSlim && <WebhookNote webhook={webhook} isSlim={false} />}
+      <nav className="tabs" aria-label={t`Sections of the webhook`}>
+        {tabs.map(({ key, name }) => (
+          <Link
+            key={key}
+            to="/webhooks/$webhookId"
+            params={{ webhookId: webhook.id }}
+            search={key === 'deliveries' ? {} : { tab: key }}
+            activeOptions={{ exact: true }}
+            aria-current={shown === key ? 'page' : undefined}
+            resetScroll={false}
+          >
+            {name}
+          </Link>
+        ))}
+      </nav>
+      {isSlim && <WebhookNote webhook={webhook} isSlim />}
+      {shown === 'deliveries' && <DeliveryTable webhook={webhook} />}
+      {shown === 'activity' && <Activity webhook={webhook} />}
+      {shown === 'settings' && <WebhookSettings webhook={webhook} />}
+      {shown === 'test' && <TestView webhook={webhook} />}
+      {shown === 'receiver' && <ReceiverTab webhook={webhook} />}
+    </>
+  );
+}

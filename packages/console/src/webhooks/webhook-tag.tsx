@@ -1,0 +1,44 @@
+import { type JudgedWebhook, type ShownStatus, shownStatusOf } from '../api/webhook-verdict';
+import { useZone } from '../browser/preferences';
+import { formatMinute } from '../text/format';
+import { t } from '../text/language';
+
+/** Says what must happen to a webhook before it is sent events. */
+export const beforeEvents = {
+  active: '',
+  paused: t`This webhook receives no events until it is resumed.`,
+  unverified: t`This webhook receives no events until it is verified.`,
+  disabled: t`This webhook receives no events until it is activated.`,
+};
+
+const tags: Record<ShownStatus, [className: string, text: string]> = {
+  active: ['ok', t`Active`],
+  waiting: ['mute', t`Waiting`],
+  failing: ['bad', t`Failing`],
+  unverified: ['warn', t`Unverified`],
+  paused: ['mute', t`Paused`],
+  disabled: ['bad', t`Disabled`],
+  disabled_manually: ['mute', t`Disabled`],
+};
+
+export function WebhookTag({
+  webhook,
+  isShort = false,
+}: {
+  webhook: JudgedWebhook;
+  /** Whether what else there is to say follows the tag. */
+  isShort?: boolean;
+}) {
+  const [className, text] = tags[shownStatusOf(webhook)];
+  return (
+    <span className={`tag ${className}`}>
+      {text}
+      {webhook.waitsUntil && !isShort && <Until at={webhook.waitsUntil} />}
+    </span>
+  );
+}
+
+/** ` until 21:54` */
+function Until({ at }: { at: string }) {
+  return <time dateTime={at}>&nbsp;{t`until ${formatMinute(Date.parse(at), useZone())}`}</time>;
+}
