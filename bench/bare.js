@@ -24,13 +24,10 @@ const page = `
   select id, created_at, event::text from bare.events where organization_id = $1
    order by created_at desc, id desc limit 25`;
 
-/** Starts the service on a database that `client` is connected to. */
-export async function startBare(client, receiverUrl) {
-  await client.query(tables);
-  const { host, user, database } = client;
-  const child = fork(fileURLToPath(import.meta.url), [
-    JSON.stringify({ connection: { host, user, database }, receiverUrl }),
-  ]);
+/** Starts the service on the database of a Posthorn. */
+export async function startBare({ database, databaseUrl }, receiverUrl) {
+  await database.query(tables);
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify({ databaseUrl, receiverUrl })]);
   child.once('exit', (code) => {
     if (code) throw new Error(`the bare service ended with exit code ${code}`);
   });
@@ -54,8 +51,8 @@ export async function startBare(client, receiverUrl) {
   };
 }
 
-function serve({ connection, receiverUrl }) {
-  const database = new pg.Pool({ ...connection, max: 10 });
+function serve({ databaseUrl, receiverUrl }) {
+  const database = new pg.Pool({ connectionString: databaseUrl, max: 10 });
   const sender = receiverUrl && new Sender(receiverUrl, { 'agent.run.completed': '/timed' });
   const record = async (request) => {
     const chunks = [];

@@ -5,10 +5,9 @@ import { raw } from './deliver.js';
 import { median, percentile } from './figures.js';
 import { createWebhook } from './fleet.js';
 import { makeEvent, organization, spread, steady } from './load.js';
-import { startNode } from './node.js';
+import { entry, startNode } from './node.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
-import { entry } from './server.js';
 import { settled } from './store.js';
 
 const rounds = 3;

@@ -42,7 +42,7 @@ export async function startPosthorn(receiver) {
 export async function startPeer(name, receiver, needs) {
   const database = needs.database ? await startDatabase() : undefined;
   const redis = needs.redis ? await startRedis() : undefined;
-  const given = { receiverUrl: receiver.url, paths, connection: database?.connection, redis: redis?.socket };
+  const given = { receiverUrl: receiver.url, paths, databaseUrl: database?.url, redis: redis?.socket };
   const child = fork(new URL('./peers/service.js', import.meta.url), [name, JSON.stringify(given)]);
   child.once('exit', (code) => {
     if (code) throw new Error(`the service around ${name} ended with exit code ${code}`);

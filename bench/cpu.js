@@ -25,6 +25,10 @@ export async function cpuMsOfFamily(parent) {
   return ms;
 }
 
+export async function parentOf(pid) {
+  return (await usageOf(pid)).parent;
+}
+
 async function usageOf(pid) {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -199,7 +199,7 @@ export async function benchLatency(print) {
   const server = await startServer();
   try {
     await server.createWebhook(`${receiver.url}/timed`);
-    const bare = await startBare(server.database, receiver.url);
+    const bare = await startBare(server, receiver.url);
     const cold = await steady(server, receiver, coldPerSecond, coldPerSecond);
     print('latency in the first second of the process, p99', `${percentile(cold, 0.99)} ms`, '');
     await steady(bare, receiver, coldPerSecond, coldPerSecond);

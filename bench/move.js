@@ -6,10 +6,9 @@ import { cpuMsOfProcess } from './cpu.js';
 import { startDatabase } from './database.js';
 import { createWebhook, listAll } from './fleet.js';
 import { makeEvent, organization } from './load.js';
-import { platformToken, startNode } from './node.js';
+import { entry, platformToken, startNode } from './node.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
-import { entry } from './server.js';
 
 const historyDays = 14;
 const perSecond = 50;

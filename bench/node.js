@@ -1,13 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { cpuMsOfFamily } from './cpu.js';
-import { entry, freePort } from './server.js';
+import { profiling } from './profile.js';
 
+const own = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
+const { POSTHORN_BENCH_ENTRY: other, ...environment } = process.env;
+/** The server that is measured: of this checkout, or of another one. */
+export const entry = other ? resolve(other) : own;
 export const platformToken = 'bench-platform-token';
 const pollMs = 20;
 
@@ -15,9 +20,9 @@ const pollMs = 20;
 export async function startNode(databaseUrl, args = [], env = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
   const [port, platformPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, [entry, 'serve', ...args], {
+  const child = spawn(process.execPath, [...profiling, entry, 'serve', ...args], {
     env: {
-      ...process.env,
+      ...environment,
       DATABASE_URL: databaseUrl,
       POSTHORN_DATA_DIR: dataDir,
       POSTHORN_PORT: String(port),
@@ -68,6 +73,10 @@ export async function startNode(databaseUrl, args = [], env = {}) {
     },
     /** Returns the CPU time of the process and its children. */
     cpuMs: () => cpuMsOfFamily(child.pid),
+    async memoryMb() {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+      return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)[1]) / 1024);
+    },
     async stop() {
       process.off('exit', end);
       await platform.close();
@@ -81,4 +90,13 @@ export async function startNode(databaseUrl, args = [], env = {}) {
 async function isReady(api) {
   const response = await fetch(`${api}/readyz`).catch(() => undefined);
   return response?.status === 200;
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return port;
 }

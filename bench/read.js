@@ -32,7 +32,7 @@ export async function benchRead(print, options) {
   const pool = new Pool(server.api, { connections });
   try {
     const { fromMs, toMs } = await loadHistory(server.database, events, weeks);
-    const bare = await startBare(server.database);
+    const bare = await startBare(server);
     await server.database.query(fillBare);
     await server.database.query('vacuum (analyze) bare.events');
     await wait(calmMs);

@@ -2,6 +2,7 @@
 // --save keeps the results in bench/results, and renews the tables and plots of docs/performance.md with them.
 // --profile shows where the CPU time of the server process went.
 // POSTHORN_BENCH_ENTRY=<another checkout>/packages/server/bin/posthorn.js measures that one.
+// DATABASE_URL=postgres://… measures on that PostgreSQL, which must be on this machine.
 import { loadavg } from 'node:os';
 import { benchBreadth } from './breadth.js';
 import { benchCapacity } from './capacity.js';

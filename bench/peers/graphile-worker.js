@@ -8,7 +8,7 @@ const silent = new Logger(() => () => undefined);
  * graphile-worker with the batching options that its performance page recommends: a local queue, and completions that are
  * batched. Events and jobs are written in one statement, and so in one commit. Jobs are deleted when they complete.
  */
-export async function openGraphileWorker({ connection, tables, sender }) {
+export async function openGraphileWorker({ databaseUrl, tables, sender }) {
   const send = async (event, { job }) => {
     const row = await sender.attempt(event, job.attempts);
     await tables.logOne(row);
@@ -19,7 +19,7 @@ export async function openGraphileWorker({ connection, tables, sender }) {
     taskList: { send },
     preset: {
       worker: {
-        connectionString: `postgres://${connection.user}@/${connection.database}?host=${encodeURIComponent(connection.host)}`,
+        connectionString: databaseUrl,
         concurrentJobs: inFlight,
         maxPoolSize: 25,
         localQueue: { size: 500 },

@@ -11,8 +11,8 @@ const workers = 2;
  * full, and a result for each job of a batch. Events and jobs are written in one transaction. Completed jobs are kept for
  * seven days, its default.
  */
-export async function openPgBoss({ connection, tables, sender }) {
-  const boss = new PgBoss({ ...connection, max: 20, useListenNotify: true });
+export async function openPgBoss({ databaseUrl, tables, sender }) {
+  const boss = new PgBoss({ connectionString: databaseUrl, max: 20, useListenNotify: true });
   boss.on('error', (error) => console.error(error));
   await boss.start();
   await boss.createQueue(queue, {

@@ -16,12 +16,12 @@ const queues = {
   'bullmq-alone': openBullmqAlone,
 };
 const [name, given] = process.argv.slice(2);
-const { connection, redis, receiverUrl, paths } = JSON.parse(given);
+const { databaseUrl, redis, receiverUrl, paths } = JSON.parse(given);
 
-const tables = connection && new Tables(connection);
+const tables = databaseUrl && new Tables(databaseUrl);
 await tables?.create();
 const sender = new Sender(receiverUrl, paths);
-const queue = await queues[name]({ connection, redis, tables, sender });
+const queue = await queues[name]({ databaseUrl, redis, tables, sender });
 
 const server = createServer((request, response) => {
   const chunks = [];

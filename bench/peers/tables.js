@@ -19,8 +19,8 @@ export class Tables {
   #waiting = [];
   #isWriting = false;
 
-  constructor(connection) {
-    this.pool = new pg.Pool({ ...connection, max: 20 });
+  constructor(connectionString) {
+    this.pool = new pg.Pool({ connectionString, max: 20 });
   }
 
   async create() {
