@@ -642,6 +642,21 @@ export interface ListEventDeliveriesQuery {
   limit?: number | undefined;
 }
 
+export interface GetStatsQuery {
+  /** Organization ID. Default: the token's organization. */
+  organization_id?: string | undefined;
+  /** Count only events from this workspace, and deliveries to webhooks in it. */
+  workspace_id?: string | undefined;
+  /** Count only deliveries to this webhook, and no events. */
+  webhook_id?: string | undefined;
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
+  from?: string | undefined;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
+  to?: string | undefined;
+  /** Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 days, otherwise `day`. */
+  interval?: 'minute' | 'hour' | 'day' | undefined;
+}
+
 export interface ListAuditLogsQuery {
   /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
@@ -668,19 +683,4 @@ export interface ListAuditLogsQuery {
 export interface GetAuditChainQuery {
   /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
-}
-
-export interface GetStatsQuery {
-  /** Organization ID. Default: the token's organization. */
-  organization_id?: string | undefined;
-  /** Count only events from this workspace, and deliveries to webhooks in it. */
-  workspace_id?: string | undefined;
-  /** Count only deliveries to this webhook, and no events. */
-  webhook_id?: string | undefined;
-  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
-  from?: string | undefined;
-  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
-  to?: string | undefined;
-  /** Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 days, otherwise `day`. */
-  interval?: 'minute' | 'hour' | 'day' | undefined;
 }

@@ -15,12 +15,12 @@ import { platformGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';
 import type { MoverOptions } from './resources/moves.js';
-import { lifecycleTags, recordedPayloads } from './resources/resource-operations.js';
-import { lifecycleRoutes } from './resources/resource-routes.js';
+import { recordedPayloads } from './resources/resource-operations.js';
+import { lifecycleTags } from './resources/resource-routes.js';
 import { version } from './settings/config.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
-import { addRoutes } from './web/route.js';
+import { addRoutes, type Tag } from './web/route.js';
 
 /** What the platform listener is made of. */
 export interface PlatformApiParts
@@ -60,15 +60,35 @@ export async function createPlatformApi(parts: PlatformApiParts): Promise<Fastif
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     tracer: parts.tracer,
   });
-  const routes = [
-    ...healthRoutes(parts.isReady),
-    ...catalogueRoutes({ database, recorded: recordedPayloads, onChange: () => catalogue.refresh() }),
-    ...lifecycleRoutes(parts.resources, catalogue),
-    ...tokenRoutes({ database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) }),
-    ...organizationRoutes(database),
-    metricsRoute(metrics),
+  const events: Tag = {
+    name: 'Events',
+    description: 'Record what happens in your own systems.',
+    routes: [recording],
+  };
+  const tags: readonly Required<Tag>[] = [
+    {
+      name: 'Event types',
+      description: 'The catalogue: which events can be recorded, and the schemas of their payloads.',
+      routes: catalogueRoutes({ database, recorded: recordedPayloads, onChange: () => catalogue.refresh() }),
+    },
+    {
+      name: 'Tokens',
+      description: 'Access tokens for the public API, and links that open the console for a customer.',
+      routes: tokenRoutes({ database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) }),
+    },
+    {
+      name: 'Organizations',
+      description: 'The names that people see.',
+      routes: organizationRoutes(database),
+    },
+    {
+      name: 'Monitoring',
+      description: 'Health checks and metrics.',
+      routes: [...healthRoutes(parts.isReady), metricsRoute(metrics)],
+    },
   ];
-  addRoutes(app, routes);
+  const resources = lifecycleTags(parts.resources, catalogue);
+  for (const { routes } of [...tags, ...resources]) addRoutes(app, routes);
   // This route has its own Fastify scope, because only this route accepts NDJSON.
   await app.register(async (scope) => {
     prepareRecording(scope);
@@ -87,26 +107,11 @@ export async function createPlatformApi(parts: PlatformApiParts): Promise<Fastif
       'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
       'starts and stores it in the file `platform-token` in its data directory.',
     tagGroups: [
-      {
-        name: 'API',
-        tags: [
-          { name: 'Events', description: 'Record what happens in your own systems.' },
-          {
-            name: 'Event types',
-            description: 'The catalogue: which events can be recorded, and the schemas of their payloads.',
-          },
-          {
-            name: 'Tokens',
-            description: 'Access tokens for the public API, and links that open the console for a customer.',
-          },
-          { name: 'Organizations', description: 'The names that people see.' },
-          { name: 'Monitoring', description: 'Health checks and metrics.' },
-        ],
-      },
-      ...(builtin ? [{ name: 'Resources', tags: lifecycleTags }] : []),
+      { name: 'API', tags: [events, ...tags] },
+      ...(builtin ? [{ name: 'Resources', tags: resources }] : []),
     ],
   });
-  serveApiDocument(app, catalogue, about, [recording, ...routes]);
+  serveApiDocument(app, catalogue, about);
   referenceRoutes(app, title);
   return app;
 }

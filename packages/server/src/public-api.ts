@@ -31,36 +31,11 @@ import { durationText } from './values/duration.js';
 import { limitConnections } from './web/connections.js';
 import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
-import { addRoutes, type Route, type Tag } from './web/route.js';
+import { addRoutes, type Tag } from './web/route.js';
 import { limitUnsentBytes, UnsentBytes } from './web/unsent-bytes.js';
 import { webhookRoutes } from './webhooks/webhook-routes.js';
 
 const bodyLimit = 64 * 1024;
-
-const publicTags = (kept: string): readonly Tag[] => [
-  {
-    name: 'Events',
-    description:
-      `An event records something that happened on the platform. Events never change and are kept for ` +
-      `${kept}.`,
-  },
-  {
-    name: 'Webhooks',
-    description:
-      'A webhook subscribes to event types. Each matching event is sent to your URL as a signed request.',
-  },
-  {
-    name: 'Deliveries',
-    description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
-  },
-  {
-    name: 'Audit log',
-    description: 'The audit log shows who changed what. Entries never change and are kept for 12 months.',
-  },
-  { name: 'Token', description: 'The access token that you use, and what it may do.' },
-  { name: 'Monitoring', description: 'Health checks. No token required.' },
-  webhooksSectionTag,
-];
 
 /** Returns where to send a request that has no route here. Clients do not learn the platform listener's address. */
 function elsewhere(method: string, path: string): string | undefined {
@@ -75,7 +50,7 @@ function elsewhere(method: string, path: string): string | undefined {
 /** Creates the public listener: API, console and reference. */
 export async function createPublicApi(parts: PublicApiParts): Promise<FastifyInstance> {
   const { config, catalogue, database, logger, now, tokens } = parts;
-  const { eventRetentionMs: retentionMs, publicOrigin: serverUrl, retryScheduleMs } = config;
+  const { publicOrigin: serverUrl, retryScheduleMs } = config;
   const app = await createListener({
     name: 'public',
     logger,
@@ -94,8 +69,8 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
   const unsent = new UnsentBytes();
   limitUnsentBytes(app, unsent);
   installIdempotency(app, database, parts.delivery.secrets);
-  const routes = publicRoutes(parts, unsent);
-  addRoutes(app, routes);
+  const tags = publicTags(parts, unsent);
+  for (const { routes } of tags) addRoutes(app, routes);
   const title = 'Posthorn API';
   const about = (current: Catalogue): DocumentInfo => ({
     title,
@@ -108,11 +83,11 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
     guides: publicGuides(rateLimits, { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs }),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
-    tagGroups: [{ name: 'API', tags: publicTags(durationText(retentionMs)) }],
+    tagGroups: [{ name: 'API', tags: [...tags, webhooksSectionTag] }],
     serverUrl,
     webhooks: webhooksSection(current),
   });
-  serveApiDocument(app, catalogue, about, routes);
+  serveApiDocument(app, catalogue, about);
   serveEventsDocument(app, catalogue, version);
   referenceRoutes(app, title);
   commandLineRoutes(app);
@@ -135,8 +110,8 @@ export interface PublicApiParts extends NodeParts {
   stopping: AbortSignal;
 }
 
-/** Returns the operations of the public API. */
-export function publicRoutes(parts: PublicApiParts, unsent: UnsentBytes): readonly Route[] {
+/** Returns the operations of the public API, under their headings. */
+export function publicTags(parts: PublicApiParts, unsent: UnsentBytes): readonly Required<Tag>[] {
   const { config, catalogue, database, now, tokens } = parts;
   const context = {
     ...parts,
@@ -145,21 +120,44 @@ export function publicRoutes(parts: PublicApiParts, unsent: UnsentBytes): readon
     webhooksMax: config.webhooksMax,
     userAgent: `Posthorn/${version}`,
   };
+  const tail = tailRoute({
+    ...context,
+    isStillAllowed: (request) => tokens.allows(bearerText(request)),
+    readsMax: readLimits(database.use.max).tails,
+    unsent,
+  });
+  const kept = durationText(config.eventRetentionMs);
   return [
-    ...healthRoutes(parts.isReady),
-    ...eventRoutes(context),
-    tailRoute({
-      ...context,
-      isStillAllowed: (request) => tokens.allows(bearerText(request)),
-      readsMax: readLimits(database.use.max).tails,
-      unsent,
-    }),
-    ...eventTypeRoutes(catalogue),
-    ...webhookRoutes(context),
-    ...deliveryRoutes(context),
-    ...replayRoutes(context),
-    ...auditRoutes(database, now),
-    ownTokenRoute(),
-    ...statsRoutes(database, now),
+    {
+      name: 'Events',
+      description: `An event records something that happened on the platform. Events never change and are kept for ${kept}.`,
+      routes: [...eventRoutes(context), tail, ...eventTypeRoutes(catalogue)],
+    },
+    {
+      name: 'Webhooks',
+      description:
+        'A webhook subscribes to event types. Each matching event is sent to your URL as a signed request.',
+      routes: webhookRoutes(context),
+    },
+    {
+      name: 'Deliveries',
+      description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
+      routes: [...deliveryRoutes(context), ...replayRoutes(context), ...statsRoutes(database, now)],
+    },
+    {
+      name: 'Audit log',
+      description: 'The audit log shows who changed what. Entries never change and are kept for 12 months.',
+      routes: auditRoutes(database, now),
+    },
+    {
+      name: 'Token',
+      description: 'The access token that you use, and what it may do.',
+      routes: [ownTokenRoute()],
+    },
+    {
+      name: 'Monitoring',
+      description: 'Health checks. No token required.',
+      routes: healthRoutes(parts.isReady),
+    },
   ];
 }

@@ -5,34 +5,25 @@ import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
-import { dataOf, orNull, text, time } from '../web/schemas.js';
+import { closed, dataOf, named, orNull, text, textOrNull, time } from '../web/schemas.js';
 import { nameMax, readOrganization, renameOrganization } from './organization-store.js';
 import { originOf } from './token-routes.js';
 
 const Organization = dataOf(
-  Type.Object(
-    {
-      id: text('Organization ID.', 'ORG-demo'),
-      name: orNull(text('Display name. Null if there is none.', 'Rhein Logistics')),
-      created_at: time('Time when the organization first got a name.', '2026-11-15T09:30:00.000Z'),
-    },
-    { title: 'Organization' },
-  ),
+  named('Organization', {
+    id: text('Organization ID.', 'ORG-demo'),
+    name: textOrNull('Display name. Null if there is none.', 'Rhein Logistics'),
+    created_at: time('Time when the organization first got a name.', '2026-11-15T09:30:00.000Z'),
+  }),
 );
-
-const params = Type.Object({ id: text('Organization ID.', 'ORG-demo') });
 
 /** Returns the routes that give organizations a display name. */
 export function organizationRoutes(database: Database): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/platform/organizations/{id}',
+    route('GET /platform/organizations/{id}', {
       operationId: 'getOrganization',
-      tag: 'Organizations',
       summary: 'Get an organization',
       description: 'Returns the display name of an organization. An organization is known once it was named.',
-      params,
       returns: { 200: Organization },
       handler: async ({ params: { id } }) => {
         await refuseElsewhere(database, id);
@@ -41,30 +32,23 @@ export function organizationRoutes(database: Database): readonly Route[] {
         return { data };
       },
     }),
-    route({
-      method: 'PATCH',
-      path: '/platform/organizations/{id}',
+    route('PATCH /platform/organizations/{id}', {
       operationId: 'renameOrganization',
-      tag: 'Organizations',
       summary: 'Name an organization',
       description:
         'Sets or removes the display name, which the console and the portal show. The organization need not be known. ' +
         'Writes the audit log entry `organization.renamed`.',
-      params,
-      body: Type.Object(
-        {
-          name: orNull(
-            Type.String({
-              minLength: 1,
-              maxLength: nameMax,
-              pattern: textPattern.plain,
-              description: 'Display name. Null removes it.',
-              examples: ['Rhein Logistics'],
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      body: closed({
+        name: orNull(
+          Type.String({
+            minLength: 1,
+            maxLength: nameMax,
+            pattern: textPattern.plain,
+            description: 'Display name. Null removes it.',
+            examples: ['Rhein Logistics'],
+          }),
+        ),
+      }),
       returns: { 200: Organization },
       handler: async (request) => {
         const { id } = request.params;

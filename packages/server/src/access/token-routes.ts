@@ -9,72 +9,67 @@ import { identifierPattern } from '../values/identifier.js';
 import { type InputFault, Problem } from '../values/problem.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';
 import { type Arrived, type Route, route } from '../web/route.js';
-import { dataOf, flag, orNull, ReferenceInput, ReferenceSchema, text, time } from '../web/schemas.js';
+import * as schemas from '../web/schemas.js';
 import * as tokens from './token.js';
 import { createToken, listTokenPage, revokeToken } from './token-store.js';
 
 /** The fields of a token that both listeners show. The token itself is not one of them. */
 const tokenFields = {
-  id: text('Token ID.', 'TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'),
-  organization_id: text('The organization that the token belongs to.', 'ORG-demo'),
-  workspace_id: orNull(
-    text('The only workspace that the token can access. Null means the whole organization.', 'WS-berlin'),
+  id: schemas.text('Token ID.', 'TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'),
+  organization_id: schemas.text('The organization that the token belongs to.', 'ORG-demo'),
+  workspace_id: schemas.textOrNull(
+    'The only workspace that the token can access. Null means the whole organization.',
+    'WS-berlin',
   ),
   scopes: Type.Array(Type.Enum([...tokens.scopes]), {
     description: 'What the token may do.',
     examples: [['events:read', 'webhooks:read']],
   }),
-  actor: ReferenceSchema('The actor that the audit log shows for actions with this token.', {
+  actor: schemas.ReferenceSchema('The actor that the audit log shows for actions with this token.', {
     type: 'user',
     id: 'USR-ada',
   }),
-  created_at: time('Time when the token was created.', '2026-11-15T09:30:00.000Z'),
-  expires_at: time('Time when the token expires.', '2027-11-15T09:30:00.000Z'),
-  portal: flag('Whether the token is a portal session.', false),
+  created_at: schemas.time('Time when the token was created.', '2026-11-15T09:30:00.000Z'),
+  expires_at: schemas.time('Time when the token expires.', '2027-11-15T09:30:00.000Z'),
+  portal: schemas.flag('Whether the token is a portal session.', false),
 };
 
-const organization_name = orNull(text('Display name of the organization, if it has one.', 'Rhein Logistics'));
-const OwnToken = dataOf(Type.Object({ ...tokenFields, organization_name }, { title: 'Token' }));
+const organization_name = schemas.textOrNull(
+  'Display name of the organization, if it has one.',
+  'Rhein Logistics',
+);
+const OwnToken = schemas.dataOf(schemas.named('Token', { ...tokenFields, organization_name }));
 
 const { created_at: _, portal: __, ...issuedFields } = tokenFields;
 const tokenExample = 'pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag';
 
-const IssuedToken = dataOf(
-  Type.Object(
-    {
-      ...issuedFields,
-      token: text('The token. It is not shown again: only its hash is stored.', tokenExample),
-    },
-    { title: 'IssuedToken' },
-  ),
+const IssuedToken = schemas.dataOf(
+  schemas.named('IssuedToken', {
+    ...issuedFields,
+    token: schemas.text('The token. It is not shown again: only its hash is stored.', tokenExample),
+  }),
 );
 
-const ListedToken = Type.Object(
-  {
-    ...tokenFields,
-    revoked_at: orNull(time('Time when the token was revoked. Null if it is not revoked.'), null),
-    last_used_at: orNull(
-      time('Time when the token was last used, accurate to within 10 seconds. Null if it was never used.'),
-      null,
-    ),
-  },
-  { title: 'ListedToken' },
-);
-
-const PortalSession = dataOf(
-  Type.Object(
-    {
-      url: Type.String({
-        format: 'uri',
-        description:
-          'Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame.',
-        examples: [`https://hooks.example.com/console#token=${tokenExample}`],
-      }),
-      token: text("The session's token. It is not shown again: only its hash is stored.", tokenExample),
-      expires_at: time('When the session ends.', '2026-11-15T10:30:00.000Z'),
-    },
-    { title: 'PortalSession' },
+const ListedToken = schemas.named('ListedToken', {
+  ...tokenFields,
+  revoked_at: schemas.timeOrNull('Time when the token was revoked. Null if it is not revoked.', null),
+  last_used_at: schemas.timeOrNull(
+    'Time when the token was last used, accurate to within 10 seconds. Null if it was never used.',
+    null,
   ),
+});
+
+const PortalSession = schemas.dataOf(
+  schemas.named('PortalSession', {
+    url: Type.String({
+      format: 'uri',
+      description:
+        'Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame.',
+      examples: [`https://hooks.example.com/console#token=${tokenExample}`],
+    }),
+    token: schemas.text("The session's token. It is not shown again: only its hash is stored.", tokenExample),
+    expires_at: schemas.time('When the session ends.', '2026-11-15T10:30:00.000Z'),
+  }),
 );
 
 const requestFields = {
@@ -84,7 +79,7 @@ const requestFields = {
     examples: ['ORG-demo'],
   }),
   workspace_id: Type.Optional(
-    orNull(
+    schemas.orNull(
       Type.String({
         pattern: identifierPattern.workspace,
         description: 'Restricts the token to this workspace.',
@@ -93,7 +88,7 @@ const requestFields = {
     ),
   ),
   actor: Type.Optional(
-    ReferenceInput(
+    schemas.ReferenceInput(
       'The actor that the audit log shows for actions with this token. Default: the token itself.',
       { type: 'user', id: 'USR-ada' },
     ),
@@ -110,44 +105,34 @@ const expires = (fallback: string, description: string, example: string) =>
     }),
   );
 
-const TokenRequest = Type.Object(
-  {
-    ...requestFields,
-    scopes: Type.Optional(
-      Type.Array(Type.Enum([...tokens.scopes]), {
-        minItems: 1,
-        description: `What the token may do. Default: ${tokens.defaultScopes.map((scope) => `\`${scope}\``).join(', ')}.`,
-        examples: [['events:read', 'webhooks:read']],
-      }),
-    ),
-    expires: expires('365d', 'Lifetime of the token: a duration, at most `36500d`.', '90d'),
-  },
-  { additionalProperties: false },
-);
+const TokenRequest = schemas.closed({
+  ...requestFields,
+  scopes: Type.Optional(
+    Type.Array(Type.Enum([...tokens.scopes]), {
+      minItems: 1,
+      description: `What the token may do. Default: ${tokens.defaultScopes.map((scope) => `\`${scope}\``).join(', ')}.`,
+      examples: [['events:read', 'webhooks:read']],
+    }),
+  ),
+  expires: expires('365d', 'Lifetime of the token: a duration, at most `36500d`.', '90d'),
+});
 
-const SessionRequest = Type.Object(
-  {
-    ...requestFields,
-    read_only: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          'Whether to omit the `webhooks:write` scope, so that the session cannot change anything.',
-        examples: [false],
-      }),
-    ),
-    expires: expires('1h', 'Lifetime of the session: a duration, at most `24h`.', '1h'),
-  },
-  { additionalProperties: false },
-);
+const SessionRequest = schemas.closed({
+  ...requestFields,
+  read_only: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Whether to omit the `webhooks:write` scope, so that the session cannot change anything.',
+      examples: [false],
+    }),
+  ),
+  expires: expires('1h', 'Lifetime of the session: a duration, at most `24h`.', '1h'),
+});
 
 /** Returns `GET /v1/token`, which describes the request's token. */
 export function ownTokenRoute(): Route {
-  return route({
-    method: 'GET',
-    path: '/v1/token',
+  return route('GET /v1/token', {
     operationId: 'getToken',
-    tag: 'Token',
     summary: 'Get token details',
     description:
       'Returns the organization, scopes and expiry of the token that you send. The token itself is not returned.',
@@ -174,11 +159,8 @@ export interface TokenContext {
 /** Returns the routes that create, list and revoke access tokens of the public API, and create portal sessions. */
 export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext): readonly Route[] {
   return [
-    route({
-      method: 'POST',
-      path: '/platform/tokens',
+    route('POST /platform/tokens', {
       operationId: 'createToken',
-      tag: 'Tokens',
       summary: 'Create an access token',
       description:
         'Creates a token for the public API. Only this response contains the token. Writes the audit log entry ' +
@@ -201,11 +183,8 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
         };
       },
     }),
-    route({
-      method: 'GET',
-      path: '/platform/tokens',
+    route('GET /platform/tokens', {
       operationId: 'listTokens',
-      tag: 'Tokens',
       summary: 'List access tokens',
       description:
         'Returns the tokens of an organization, newest first, including expired and revoked ones. Portal sessions ' +
@@ -228,16 +207,12 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
         return pageBody(pageOf(rows, input.limit), input, listedBody);
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/platform/tokens/{id}',
+    route('DELETE /platform/tokens/{id}', {
       operationId: 'revokeToken',
-      tag: 'Tokens',
       summary: 'Revoke an access token',
       description:
         'Every node rejects the token within 2 seconds. Returns 404 if the token is already revoked. Writes the audit ' +
         'log entry `token.revoked`.',
-      params: Type.Object({ id: text('Token ID.', 'TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R') }),
       returns: { 204: Type.Null({ description: 'The token is revoked.' }) },
       handler: async (request) => {
         const at = new Date(now());
@@ -246,11 +221,8 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
           throw new Problem('not_found', 'The token does not exist, or it is already revoked.');
       },
     }),
-    route({
-      method: 'POST',
-      path: '/platform/portal-sessions',
+    route('POST /platform/portal-sessions', {
       operationId: 'createPortalSession',
-      tag: 'Tokens',
       summary: 'Create a portal session',
       description:
         'Returns a link that opens the console for one organization or workspace. The session has all scopes or, ' +

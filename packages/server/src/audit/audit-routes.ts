@@ -30,21 +30,16 @@ const AuditEntry = Type.Object(
         id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
       },
     ),
-    request_id: schemas.orNull(
-      schemas.text(
-        'Request ID, as in `X-Request-Id`. Null for actions on the command line.',
-        '9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b',
-      ),
+    request_id: schemas.textOrNull(
+      'Request ID, as in `X-Request-Id`. Null for actions on the command line.',
+      '9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b',
     ),
-    source_address: schemas.orNull(schemas.text('IP address that the request came from.', '203.0.113.7')),
+    source_address: schemas.textOrNull('IP address that the request came from.', '203.0.113.7'),
     changes: schemas.mapOf(
-      Type.Object(
-        {
-          from: Type.Unknown({ description: 'Old value. Null if there was none.' }),
-          to: Type.Unknown({ description: 'New value. Null if there is none.' }),
-        },
-        { title: 'Change' },
-      ),
+      schemas.named('Change', {
+        from: Type.Unknown({ description: 'Old value. Null if there was none.' }),
+        to: Type.Unknown({ description: 'New value. Null if there is none.' }),
+      }),
       {
         description: 'Every field that changed, with its old and new values. Never contains a secret.',
         examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
@@ -55,24 +50,19 @@ const AuditEntry = Type.Object(
   { title: 'AuditEntry', additionalProperties: false },
 );
 
-const AuditChainFault = Type.Object(
-  {
-    kind: schemas.oneOf(
-      ['altered', 'missing', 'added', 'unknown_end'],
-      '`altered`: the hash does not match this entry and the previous hash. `missing`: the entry at this position was ' +
-        'removed. `added`: the entry does not belong to the chain. `unknown_end`: the record of where the chain ends was ' +
-        'removed.',
-    ),
-    position: schemas.whole('Position in the chain.', 2),
-    id: schemas.orNull(
-      schemas.text(
-        'ID of the entry at this position or, if that entry is missing, of the next one. Null if there is none.',
-        'AUD-01JAB3C4D50000000G9J0K1M2N',
-      ),
-    ),
-  },
-  { title: 'AuditChainFault' },
-);
+const AuditChainFault = schemas.named('AuditChainFault', {
+  kind: schemas.oneOf(
+    ['altered', 'missing', 'added', 'unknown_end'],
+    '`altered`: the hash does not match this entry and the previous hash. `missing`: the entry at this position was ' +
+      'removed. `added`: the entry does not belong to the chain. `unknown_end`: the record of where the chain ends was ' +
+      'removed.',
+  ),
+  position: schemas.whole('Position in the chain.', 2),
+  id: schemas.textOrNull(
+    'ID of the entry at this position or, if that entry is missing, of the next one. Null if there is none.',
+    'AUD-01JAB3C4D50000000G9J0K1M2N',
+  ),
+});
 
 const AuditChain = Type.Object(
   {
@@ -100,11 +90,8 @@ const AuditChain = Type.Object(
 
 export function auditRoutes(database: Database, now: () => number): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/v1/audit-logs',
+    route('GET /v1/audit-logs', {
       operationId: 'listAuditLogs',
-      tag: 'Audit log',
       summary: 'List audit log entries',
       description:
         'Returns the entries that match all filters, sorted by `created_at` and `id`, newest first by ' +
@@ -135,18 +122,15 @@ export function auditRoutes(database: Database, now: () => number): readonly Rou
         return sendPage(reply, page.rows.map(auditEntryJson), page, input);
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/audit-logs/chain',
+    route('GET /v1/audit-logs/chain', {
       operationId: 'getAuditChain',
-      tag: 'Audit log',
       summary: 'Check the audit log',
       description:
         'Recomputes the hashes of the newest entries and compares them with the chain, to detect whether an entry ' +
         'was altered or removed. A token that is restricted to a workspace gets 403, because the chain contains ' +
         'the entries of all workspaces. `posthorn audit verify` checks all entries.',
       scopes: ['audit:read'],
-      query: Type.Object({ organization_id: schemas.ownOrganization }, { additionalProperties: false }),
+      query: schemas.closed({ organization_id: schemas.ownOrganization }),
       returns: { 200: schemas.dataOf(AuditChain) },
       handler: async ({ tenancy: { organization_id, workspace_id } }) => {
         if (workspace_id !== undefined) {

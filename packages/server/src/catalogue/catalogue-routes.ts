@@ -2,21 +2,18 @@ import Type from 'typebox';
 import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
-import { dataOf, flag, id, oneOf, organizationId, text, whole } from '../web/schemas.js';
+import { dataOf, flag, id, named, oneOf, organizationId, text, whole } from '../web/schemas.js';
 import { type Catalogue, type EventType, madeFrom } from './catalogue.js';
 import * as files from './catalogue-file.js';
 import { type AppliedChange, changeCatalogue, readCatalogue, readOwner } from './catalogue-store.js';
 
-const EventTypeSchema = Type.Object(
-  {
-    type: text('Event type, as in events and webhooks.'),
-    description: text('What the event means.'),
-    schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the payload.' }),
-    sample: Type.Object({}, { additionalProperties: true, description: 'Example of a payload.' }),
-    version: whole('Version of the schema. It increases when the schema changes.', 1),
-  },
-  { title: 'EventType' },
-);
+const EventTypeSchema = named('EventType', {
+  type: text('Event type, as in events and webhooks.'),
+  description: text('What the event means.'),
+  schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the payload.' }),
+  sample: Type.Object({}, { additionalProperties: true, description: 'Example of a payload.' }),
+  version: whole('Version of the schema. It increases when the schema changes.', 1),
+});
 
 const builtin = flag(
   'Whether the built-in types are on. If not, there are only your types and `webhook.*`.',
@@ -30,31 +27,28 @@ const sampleType = {
   sample: { id: 'SHP-1' },
 };
 
-const Change = Type.Object(
-  {
-    added: Type.Array(text('Event type.'), { description: 'Types that are new.' }),
-    changed: Type.Array(
-      Type.Object({
-        type: text('Event type.'),
-        version: whole('Version of the schema after the change.'),
-        breaking: Type.Array(text('What can break a receiver, as a sentence.'), {
-          description: 'What can break receivers.',
-        }),
+const Change = named('CatalogueChange', {
+  added: Type.Array(text('Event type.'), { description: 'Types that are new.' }),
+  changed: Type.Array(
+    Type.Object({
+      type: text('Event type.'),
+      version: whole('Version of the schema after the change.'),
+      breaking: Type.Array(text('What can break a receiver, as a sentence.'), {
+        description: 'What can break receivers.',
       }),
-      { description: 'Types with another schema, description or sample.' },
-    ),
-    removed: Type.Array(text('Event type.'), { description: 'Types that are gone.' }),
-    webhooks: Type.Array(
-      Type.Object({
-        id: id('WHK', 'Webhook ID.'),
-        organization_id: organizationId,
-        type: text('The event type that was removed, or that changed in a way that can break the receiver.'),
-      }),
-      { description: 'The webhooks that the change can break.' },
-    ),
-  },
-  { title: 'CatalogueChange' },
-);
+    }),
+    { description: 'Types with another schema, description or sample.' },
+  ),
+  removed: Type.Array(text('Event type.'), { description: 'Types that are gone.' }),
+  webhooks: Type.Array(
+    Type.Object({
+      id: id('WHK', 'Webhook ID.'),
+      organization_id: organizationId,
+      type: text('The event type that was removed, or that changed in a way that can break the receiver.'),
+    }),
+    { description: 'The webhooks that the change can break.' },
+  ),
+});
 const sampleChange: AppliedChange = {
   added: ['shipment.delayed'],
   changed: [{ type: 'shipment.booked', version: 2, breaking: ['carrier was removed.'] }],
@@ -72,26 +66,20 @@ export interface CatalogueContext {
 /** Returns the routes that read and change the catalogue on the platform listener. */
 export function catalogueRoutes({ database, recorded, onChange }: CatalogueContext): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/platform/event-types',
+    route('GET /platform/event-types', {
       operationId: 'getCatalogue',
-      tag: 'Event types',
       summary: 'Get the catalogue',
       description: 'Returns all event types, and who owns the catalogue.',
       returns: {
         200: dataOf(
-          Type.Object(
-            {
-              builtin,
-              owner: oneOf(
-                ['file', 'api'],
-                '`file` if a running node has the setting `POSTHORN_CATALOGUE`. Otherwise, `PUT` can change the catalogue.',
-              ),
-              types: Type.Array(EventTypeSchema, { description: 'All event types.' }),
-            },
-            { title: 'Catalogue' },
-          ),
+          named('Catalogue', {
+            builtin,
+            owner: oneOf(
+              ['file', 'api'],
+              '`file` if a running node has the setting `POSTHORN_CATALOGUE`. Otherwise, `PUT` can change the catalogue.',
+            ),
+            types: Type.Array(EventTypeSchema, { description: 'All event types.' }),
+          }),
           { examples: [{ data: { builtin: false, owner: 'api', types: [{ ...sampleType, version: 1 }] } }] },
         ),
       },
@@ -101,11 +89,8 @@ export function catalogueRoutes({ database, recorded, onChange }: CatalogueConte
         return { data: { builtin: catalogue.builtin, owner, types: catalogue.list().map(eventTypeBody) } };
       },
     }),
-    route({
-      method: 'PUT',
-      path: '/platform/event-types',
+    route('PUT /platform/event-types', {
       operationId: 'replaceCatalogue',
-      tag: 'Event types',
       summary: 'Replace the catalogue',
       description:
         'Replaces your own types with these. All nodes use them within 2 seconds. With `dry_run`, changes nothing and ' +
@@ -123,7 +108,7 @@ export function catalogueRoutes({ database, recorded, onChange }: CatalogueConte
       body: Type.Object(
         {
           builtin: Type.Optional(builtin),
-          types: Type.Array(Type.Object(ownFields, { title: 'OwnEventType' }), {
+          types: Type.Array(named('OwnEventType', ownFields), {
             maxItems: 1_000,
             description: 'Your types. Types that equal built-in ones have no effect.',
           }),
@@ -163,11 +148,8 @@ export function eventTypeRoutes(catalogue: Catalogue): readonly Route[] {
   const body = madeFrom(catalogue, (current) => JSON.stringify({ data: current.list().map(eventTypeBody) }));
   const examples = [{ data: files.builtinTypes().slice(0, 1).map(eventTypeBody) }];
   return [
-    route({
-      method: 'GET',
-      path: '/v1/event-types',
+    route('GET /v1/event-types', {
       operationId: 'listEventTypes',
-      tag: 'Events',
       summary: 'List event types',
       description: 'Returns every event type, with the JSON Schema and an example of its payload.',
       scopes: ['events:read'],

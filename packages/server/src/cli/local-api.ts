@@ -7,7 +7,7 @@ import { auditEntryJson, earliestAuditMs } from '../audit/audit.js';
 import { type AuditFilter, readNewestAudit } from '../audit/audit-store.js';
 import { readCatalogue } from '../catalogue/catalogue-store.js';
 import type { Database } from '../postgres/database.js';
-import { type PublicApiParts, publicRoutes } from '../public-api.js';
+import { type PublicApiParts, publicTags } from '../public-api.js';
 import type { Config } from '../settings/config.js';
 import { Notifier } from '../signals/notifier.js';
 import { Problem } from '../values/problem.js';
@@ -96,11 +96,11 @@ async function createReadRoutes(
     tokens: { allows: async () => true } as Partial<TokenDirectory> as TokenDirectory,
   };
   // Nothing that only reads needs the other parts.
-  const routes = publicRoutes(parts as PublicApiParts, new UnsentBytes());
-  addRoutes(
-    app,
-    routes.filter(({ method }) => method === 'GET'),
-  );
+  for (const { routes } of publicTags(parts as PublicApiParts, new UnsentBytes()))
+    addRoutes(
+      app,
+      routes.filter(({ method }) => method === 'GET'),
+    );
   return app;
 }
 

@@ -8,9 +8,9 @@ import { idTimeMs } from '../values/identifier.js';
 import { Problem } from '../values/problem.js';
 import { type ListRequest, list, pageBody } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
-import { eventParams, filter, ownOrganization } from '../web/schemas.js';
+import { filter, ownOrganization } from '../web/schemas.js';
 import type { Webhook } from '../webhooks/webhook.js';
-import { NoBody, webhookParams } from '../webhooks/webhook-schemas.js';
+import { NoBody } from '../webhooks/webhook-schemas.js';
 import { findWebhook, writeWebhook } from '../webhooks/webhook-writes.js';
 import { attemptLog, deliveryBody, sentRequest } from './delivery-body.js';
 import * as schemas from './delivery-schemas.js';
@@ -32,16 +32,11 @@ const shortPages =
   'page with `meta.cursor`.';
 
 export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryContext): readonly Route[] {
-  const tag = 'Deliveries';
-  const path = '/v1/webhooks/{webhook_id}';
   const name = 'deliveries';
   const limit = 25;
   return [
-    route({
-      method: 'GET',
-      path: '/v1/deliveries',
+    route('GET /v1/deliveries', {
       operationId: 'listAllDeliveries',
-      tag,
       summary: 'List deliveries to all webhooks',
       description:
         'Returns the deliveries to all webhooks that the token can see, newest first. Deliveries without an attempt ' +
@@ -63,15 +58,11 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
       handler: ({ query, tenancy, input }) =>
         listed({ ...tenancy, webhook_id: query.webhook_id }, query, input),
     }),
-    route({
-      method: 'GET',
-      path: `${path}/deliveries`,
+    route('GET /v1/webhooks/{webhook_id}/deliveries', {
       operationId: 'listDeliveries',
-      tag,
       summary: 'List deliveries to a webhook',
       description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
       scopes: ['webhooks:read'],
-      params: webhookParams,
       ...list({ name, of: 'webhook', filters: schemas.deliveryFilters, earliestMs, limit }),
       returns: { 200: schemas.DeliveryList },
       handler: async (request) => {
@@ -79,11 +70,8 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         return listed({ organization_id, webhook_id: id }, request.query, request.input);
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/events/{event_id}/deliveries',
+    route('GET /v1/events/{event_id}/deliveries', {
       operationId: 'listEventDeliveries',
-      tag,
       summary: 'List deliveries of an event',
       description:
         'Returns the deliveries of one event to all webhooks that the token can see, newest first. This list also ' +
@@ -91,7 +79,6 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         'have since been deleted. If such a delivery did not succeed, it is `failed` and `final`. ' +
         '`meta.not_delivered` says why each other webhook did not get the event.',
       scopes: ['events:read', 'webhooks:read'],
-      params: eventParams,
       ...list({ name, of: 'event', filters: {}, limit }),
       returns: { 200: schemas.EventDeliveryList },
       handler: async ({ params: { event_id: id }, tenancy, input }) => {
@@ -103,17 +90,13 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         return { data, meta: { ...meta, not_delivered: without.map((one) => whyNotDelivered(event, one)) } };
       },
     }),
-    route({
-      method: 'GET',
-      path: `${path}/deliveries/{delivery_id}`,
+    route('GET /v1/webhooks/{webhook_id}/deliveries/{delivery_id}', {
       operationId: 'getDelivery',
-      tag,
       summary: 'Get a delivery',
       description:
         'Returns one delivery with all its attempts and its request. A failed attempt shows what happened ' +
         '(`error_detail`) and what to do about it (`remedy`).',
       scopes: ['webhooks:read'],
-      params: schemas.deliveryParams,
       returns: { 200: schemas.DeliveryDetail },
       handler: async (request) => {
         const { webhook, delivery } = await findDelivery(request);
@@ -127,11 +110,8 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         return { data: { ...deliveryBody(delivery, webhookIsActive), attempt_log, request: sent } };
       },
     }),
-    route({
-      method: 'POST',
-      path: `${path}/deliveries/{delivery_id}/redeliver`,
+    route('POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', {
       operationId: 'redeliver',
-      tag,
       summary: 'Redeliver an event',
       description:
         'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If the ' +
@@ -140,7 +120,6 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         'waiting for its first attempt or is being attempted, returns it unchanged.',
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
-      params: schemas.deliveryParams,
       body: NoBody,
       bodyIsOptional: true,
       returns: { 202: schemas.WaitingDelivery },

@@ -1,45 +1,41 @@
 import Type from 'typebox';
 import { instant, pageSchema } from '../web/lists.js';
-import { dataOf, filter, flag, id, oneOf, orNull, PageMeta, text, time, whole } from '../web/schemas.js';
+import * as schemas from '../web/schemas.js';
 import { ResponseHeaders, requestFields } from '../webhooks/probe-schemas.js';
-import { EventTypesField, webhookParams } from '../webhooks/webhook-schemas.js';
+import { EventTypesField } from '../webhooks/webhook-schemas.js';
 import { notDeliveredReasons } from './not-delivered.js';
 
 const deliveryFields = {
-  id: id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),
-  webhook_id: id('WHK', 'Webhook ID.'),
-  event_id: id('EVT', 'Event ID.'),
-  event_type: text('Event type.', 'invoice.finalized'),
-  status: oneOf(
+  id: schemas.id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  webhook_id: schemas.id('WHK', 'Webhook ID.'),
+  event_id: schemas.id('EVT', 'Event ID.'),
+  event_type: schemas.text('Event type.', 'invoice.finalized'),
+  status: schemas.oneOf(
     ['success', 'failed', 'pending'],
     '`pending` before the first attempt. Between attempts, the status is `failed`, and `final` is false.',
     'success',
   ),
-  final: flag('Whether the delivery has ended. If true, there will be no further attempts.', true),
-  http_status: orNull(whole('HTTP status of the latest attempt. Null if no response arrived.', 200)),
-  error: orNull(
-    text(
-      'Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. ' +
-        '`disabled` if the webhook was disabled before the next attempt. Otherwise null.',
-    ),
+  final: schemas.flag('Whether the delivery has ended. If true, there will be no further attempts.', true),
+  http_status: schemas.wholeOrNull('HTTP status of the latest attempt. Null if no response arrived.', 200),
+  error: schemas.textOrNull(
+    'Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. ' +
+      '`disabled` if the webhook was disabled before the next attempt. Otherwise null.',
     null,
   ),
-  duration_ms: orNull(whole('Duration of the latest attempt in milliseconds.', 41)),
-  attempts: whole('Number of attempts so far.', 1),
-  created_at: time('Time when the delivery was created.'),
+  duration_ms: schemas.wholeOrNull('Duration of the latest attempt in milliseconds.', 41),
+  attempts: schemas.whole('Number of attempts so far.', 1),
+  created_at: schemas.time('Time when the delivery was created.'),
   delivered_at: Type.Optional(
-    time('Only for `success`: the time when the receiver responded.', '2026-11-15T09:30:00.041Z'),
+    schemas.time('Only for `success`: the time when the receiver responded.', '2026-11-15T09:30:00.041Z'),
   ),
   last_attempt_at: Type.Optional(
-    time('Only if the status is not `success`: the time of the latest attempt.'),
+    schemas.time('Only if the status is not `success`: the time of the latest attempt.'),
   ),
   next_attempt_at: Type.Optional(
-    orNull(
-      time(
-        'Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null ' +
-          'while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and ' +
-          '`final` is false.',
-      ),
+    schemas.timeOrNull(
+      'Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null ' +
+        'while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and ' +
+        '`final` is false.',
     ),
   ),
 };
@@ -47,34 +43,29 @@ const deliveryFields = {
 const { delivered_at: _, ...waitingFields } = deliveryFields;
 const beforeFirst = { examples: [null] };
 /** A delivery that is waiting for an attempt. */
-export const WaitingDelivery = dataOf(
-  Type.Object(
-    {
-      ...waitingFields,
-      status: oneOf(
-        ['pending', 'failed'],
-        '`pending` before the first attempt, `failed` between attempts.',
-        'pending',
-      ),
-      final: flag('Always false, because an attempt will follow.', false),
-      http_status: { ...deliveryFields.http_status, ...beforeFirst },
-      duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
-      attempts: { ...deliveryFields.attempts, examples: [0] },
-      next_attempt_at: time('Time of the next attempt.'),
-    },
-    { title: 'WaitingDelivery' },
-  ),
+export const WaitingDelivery = schemas.dataOf(
+  schemas.named('WaitingDelivery', {
+    ...waitingFields,
+    status: schemas.oneOf(
+      ['pending', 'failed'],
+      '`pending` before the first attempt, `failed` between attempts.',
+      'pending',
+    ),
+    final: schemas.flag('Always false, because an attempt will follow.', false),
+    http_status: { ...deliveryFields.http_status, ...beforeFirst },
+    duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
+    attempts: { ...deliveryFields.attempts, examples: [0] },
+    next_attempt_at: schemas.time('Time of the next attempt.'),
+  }),
 );
 
 /** The request of a delivery. Its URL may be unknown, because the webhook may have changed since. */
 const SentRequest = Type.Object(
   {
-    url: orNull(
-      text(
-        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a " +
-          'successful attempt. For a failed attempt, it is the URL that was used, without its query string.',
-        'https://example.com/webhooks',
-      ),
+    url: schemas.textOrNull(
+      "Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a " +
+        'successful attempt. For a failed attempt, it is the URL that was used, without its query string.',
+      'https://example.com/webhooks',
     ),
     ...requestFields,
   },
@@ -86,163 +77,133 @@ const SentRequest = Type.Object(
   },
 );
 
-const Attempt = Type.Object(
-  {
-    attempt: whole('Number of the attempt, starting at 1.', 1),
-    attempted_at: time('Time of the attempt.'),
-    http_status: orNull(whole('HTTP status that the receiver returned. Null if no response arrived.', 200)),
-    error: orNull(text('Why no response arrived. Null if a response arrived.'), null),
-    duration_ms: orNull(whole('Duration in milliseconds.', 41)),
-    response: orNull(text('First 1 KiB of the response body, as text.', 'ok')),
-    error_detail: Type.Optional(text('Only for failed attempts: what happened, in one or two sentences.')),
-    remedy: Type.Optional(text('Only for failed attempts: what to do about it, in one or two sentences.')),
-    response_headers: Type.Optional(
-      ResponseHeaders(
-        'Only for failed attempts: the response headers listed here, if the receiver sent them.',
-      ),
-    ),
-  },
-  { title: 'Attempt' },
-);
-
-export const DeliveryDetail = dataOf(
-  Type.Object(
-    {
-      ...deliveryFields,
-      attempt_log: Type.Array(Attempt, { description: 'All attempts, oldest first.' }),
-      request: SentRequest,
-    },
-    { title: 'DeliveryDetail' },
+const Attempt = schemas.named('Attempt', {
+  attempt: schemas.whole('Number of the attempt, starting at 1.', 1),
+  attempted_at: schemas.time('Time of the attempt.'),
+  http_status: schemas.wholeOrNull(
+    'HTTP status that the receiver returned. Null if no response arrived.',
+    200,
   ),
+  error: schemas.textOrNull('Why no response arrived. Null if a response arrived.', null),
+  duration_ms: schemas.wholeOrNull('Duration in milliseconds.', 41),
+  response: schemas.textOrNull('First 1 KiB of the response body, as text.', 'ok'),
+  error_detail: Type.Optional(
+    schemas.text('Only for failed attempts: what happened, in one or two sentences.'),
+  ),
+  remedy: Type.Optional(
+    schemas.text('Only for failed attempts: what to do about it, in one or two sentences.'),
+  ),
+  response_headers: Type.Optional(
+    ResponseHeaders('Only for failed attempts: the response headers listed here, if the receiver sent them.'),
+  ),
+});
+
+export const DeliveryDetail = schemas.dataOf(
+  schemas.named('DeliveryDetail', {
+    ...deliveryFields,
+    attempt_log: Type.Array(Attempt, { description: 'All attempts, oldest first.' }),
+    request: SentRequest,
+  }),
 );
 
-const Delivery = Type.Object(deliveryFields, { title: 'Delivery' });
+const Delivery = schemas.named('Delivery', deliveryFields);
 
 export const DeliveryList = pageSchema(
   Delivery,
-  Type.Object(
-    {
-      ...PageMeta.properties,
-      searched_to: Type.Optional(
-        time(
-          'How far back the search for this page went. Present if the page ended early because the search ' +
-            'reached the maximum number of deliveries that it reads for one page.',
-        ),
+  schemas.named('SearchedPageMeta', {
+    ...schemas.PageMeta.properties,
+    searched_to: Type.Optional(
+      schemas.time(
+        'How far back the search for this page went. Present if the page ended early because the search ' +
+          'reached the maximum number of deliveries that it reads for one page.',
       ),
-    },
-    { title: 'SearchedPageMeta' },
+    ),
+  }),
+);
+
+const NotDelivered = schemas.named('NotDelivered', {
+  webhook_id: schemas.id('WHK', 'Webhook ID.'),
+  reason: schemas.oneOf(notDeliveredReasons, 'Why the webhook did not get the event.', 'not_subscribed'),
+  detail: schemas.text(
+    'The reason, in one or two sentences.',
+    'The webhook is not subscribed to invoice.paid, only to task.*.',
   ),
-);
+});
 
-const NotDelivered = Type.Object(
-  {
-    webhook_id: id('WHK', 'Webhook ID.'),
-    reason: oneOf(notDeliveredReasons, 'Why the webhook did not get the event.', 'not_subscribed'),
-    detail: text(
-      'The reason, in one or two sentences.',
-      'The webhook is not subscribed to invoice.paid, only to task.*.',
-    ),
-  },
-  { title: 'NotDelivered' },
-);
-
-export const EventDeliveryList = Type.Object(
-  {
-    data: Type.Array(Delivery),
-    meta: Type.Object(
-      {
-        ...PageMeta.properties,
-        not_delivered: Type.Array(NotDelivered, {
-          description:
-            'The webhooks that the token can see and that have no delivery of this event, newest first, each with ' +
-            'the reason. The reasons are those of the webhooks as they are now.',
-          examples: [
-            [
-              {
-                webhook_id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
-                reason: 'not_subscribed',
-                detail: 'The webhook is not subscribed to invoice.paid, only to task.*.',
-              },
-            ],
-          ],
-        }),
-      },
-      { title: 'EventDeliveriesMeta' },
-    ),
-  },
-  { title: 'EventDeliveryList' },
-);
+export const EventDeliveryList = schemas.named('EventDeliveryList', {
+  data: Type.Array(Delivery),
+  meta: schemas.named('EventDeliveriesMeta', {
+    ...schemas.PageMeta.properties,
+    not_delivered: Type.Array(NotDelivered, {
+      description:
+        'The webhooks that the token can see and that have no delivery of this event, newest first, each with ' +
+        'the reason. The reasons are those of the webhooks as they are now.',
+      examples: [
+        [
+          {
+            webhook_id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
+            reason: 'not_subscribed',
+            detail: 'The webhook is not subscribed to invoice.paid, only to task.*.',
+          },
+        ],
+      ],
+    }),
+  }),
+});
 
 /** The filters for the deliveries of one webhook or of all webhooks. */
 export const deliveryFilters = {
-  status: Type.Optional(oneOf(['success', 'failed'], 'Return only deliveries with this status.', 'failed')),
+  status: Type.Optional(
+    schemas.oneOf(['success', 'failed'], 'Return only deliveries with this status.', 'failed'),
+  ),
   final: Type.Optional(
-    oneOf(
+    schemas.oneOf(
       ['true', 'false'],
       '`true`: return only deliveries that have ended. `false`: return only deliveries that will be attempted again.',
       'false',
     ),
   ),
-  event_type: filter('Return only deliveries of this event type.', 'invoice.finalized'),
-  event_id: filter('Return only deliveries of this event.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  event_type: schemas.filter('Return only deliveries of this event type.', 'invoice.finalized'),
+  event_id: schemas.filter('Return only deliveries of this event.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'),
 };
 
-export const deliveryParams = Type.Object({
-  ...webhookParams.properties,
-  delivery_id: text('Delivery ID.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),
-});
-
-export const ReplayBody = Type.Object(
-  {
-    from: instant(
-      'Start of the time range, inclusive: a date, or a time with `Z` or an offset.',
-      '2026-11-01',
-    ),
-    to: instant(
-      'End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after ' +
-        'the request are not included.',
-      '2026-11-02T12:00:00Z',
-    ),
-    event_types: Type.Optional(EventTypesField),
-    only_failed: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          'Send only events whose latest delivery to this webhook failed, or that have no ' +
-          'delivery to it. If the latest delivery is waiting for a retry, an extra attempt of it is made now, ' +
-          'and no second delivery is created.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-export const Replay = dataOf(
-  Type.Object(
-    {
-      id: id('RPL', 'Replay ID.'),
-      status: oneOf(
-        ['running', 'done', 'cancelled'],
-        '`cancelled` if the webhook was disabled or deleted, or is `unverified`. A paused webhook gets its events when it is resumed.',
-        'running',
-      ),
-      total: whole(
-        'Number of events to send. For very large replays, or if events in the time range are still being ' +
-          'recorded, this number is exact only when the replay is done.',
-        120,
-      ),
-      done: whole(
-        'Number of events queued so far. For each of them, a delivery was created, or a delivery that was ' +
-          'waiting for a retry was scheduled for an immediate attempt.',
-        0,
-      ),
-      created_at: time('Time of the request.'),
-    },
-    { title: 'Replay' },
+export const ReplayBody = schemas.closed({
+  from: instant('Start of the time range, inclusive: a date, or a time with `Z` or an offset.', '2026-11-01'),
+  to: instant(
+    'End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after ' +
+      'the request are not included.',
+    '2026-11-02T12:00:00Z',
   ),
-);
-
-export const replayParams = Type.Object({
-  ...webhookParams.properties,
-  replay_id: text('Replay ID.', 'RPL-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  event_types: Type.Optional(EventTypesField),
+  only_failed: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Send only events whose latest delivery to this webhook failed, or that have no ' +
+        'delivery to it. If the latest delivery is waiting for a retry, an extra attempt of it is made now, ' +
+        'and no second delivery is created.',
+    }),
+  ),
 });
+
+export const Replay = schemas.dataOf(
+  schemas.named('Replay', {
+    id: schemas.id('RPL', 'Replay ID.'),
+    status: schemas.oneOf(
+      ['running', 'done', 'cancelled'],
+      '`cancelled` if the webhook was disabled or deleted, or is `unverified`. A paused webhook gets its events when it is resumed.',
+      'running',
+    ),
+    total: schemas.whole(
+      'Number of events to send. For very large replays, or if events in the time range are still being ' +
+        'recorded, this number is exact only when the replay is done.',
+      120,
+    ),
+    done: schemas.whole(
+      'Number of events queued so far. For each of them, a delivery was created, or a delivery that was ' +
+        'waiting for a retry was scheduled for an immediate attempt.',
+      0,
+    ),
+    created_at: schemas.time('Time of the request.'),
+  }),
+);

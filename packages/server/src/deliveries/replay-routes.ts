@@ -6,10 +6,9 @@ import { readRange } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
 import { distinctTypes } from '../webhooks/webhook.js';
 import { checkSubscription } from '../webhooks/webhook-input.js';
-import { webhookParams } from '../webhooks/webhook-schemas.js';
 import { findWebhook, writeWebhook } from '../webhooks/webhook-writes.js';
 import { refuseInactive } from './delivery-routes.js';
-import { Replay, ReplayBody, replayParams } from './delivery-schemas.js';
+import { Replay, ReplayBody } from './delivery-schemas.js';
 import { createReplay, readReplay, runningMax, type Replay as StoredReplay } from './replay-store.js';
 
 export interface ReplayContext {
@@ -21,18 +20,14 @@ export interface ReplayContext {
 
 export function replayRoutes({ database, catalogue, earliestMs }: ReplayContext): readonly Route[] {
   return [
-    route({
-      method: 'POST',
-      path: '/v1/webhooks/{webhook_id}/replay',
+    route('POST /v1/webhooks/{webhook_id}/replay', {
       operationId: 'replay',
-      tag: 'Deliveries',
       summary: 'Replay events',
       description:
         "Resends past events that match the webhook's subscription, oldest first. The replay runs in the background. " +
         'As long as a transaction that is recording events in the time range is open, the replay stays `running`.',
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
-      params: webhookParams,
       body: ReplayBody,
       input: async (arrived, faults) => {
         const { fromMs = 0, toMs = 0 } = readRange(arrived.body, faults, 'body');
@@ -68,15 +63,11 @@ export function replayRoutes({ database, catalogue, earliestMs }: ReplayContext)
         return body;
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/webhooks/{webhook_id}/replays/{replay_id}',
+    route('GET /v1/webhooks/{webhook_id}/replays/{replay_id}', {
       operationId: 'getReplay',
-      tag: 'Deliveries',
       summary: 'Get a replay',
       description: 'Returns the progress of a replay.',
       scopes: ['webhooks:read'],
-      params: replayParams,
       returns: { 200: Replay },
       handler: async (request) => {
         const { organization_id, id: webhook_id } = await findWebhook(database, request);

@@ -5,7 +5,7 @@ import { Problem } from '../values/problem.js';
 import { etagOf, matchesEtag } from '../web/compression.js';
 import { list, pageSchema, sendPage } from '../web/lists.js';
 import { type Route, route, type Tenancy } from '../web/route.js';
-import { dataOf, EventSchema, eventFilters, eventParams, text } from '../web/schemas.js';
+import { dataOf, EventSchema, eventFilters, text } from '../web/schemas.js';
 import { eventJson, type StoredEvent } from './event.js';
 import { type EventReads, readEvent, readEventPage } from './event-store.js';
 
@@ -18,11 +18,8 @@ export interface EventContext {
 
 export function eventRoutes({ database, earliestMs, eventReads }: EventContext): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/v1/events',
+    route('GET /v1/events', {
       operationId: 'listEvents',
-      tag: 'Events',
       summary: 'List events',
       description:
         'Returns the events that match all filters, sorted by `created_at` and `id`, newest first by default.\n\n' +
@@ -37,15 +34,11 @@ export function eventRoutes({ database, earliestMs, eventReads }: EventContext):
         return sendPage(reply, page.rows, page, input);
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/events/{event_id}',
+    route('GET /v1/events/{event_id}', {
       operationId: 'getEvent',
-      tag: 'Events',
       summary: 'Get an event',
       description: 'Returns one event with its full payload.',
       scopes: ['events:read'],
-      params: eventParams,
       headers: Type.Object({
         'If-None-Match': Type.Optional(
           text(

@@ -70,11 +70,8 @@ export function prepareRecording(scope: FastifyInstance): void {
 
 /** Returns `POST /platform/events`: one event, an array, or NDJSON. Records all events or none. */
 export function recordingRoute({ recorder, check, tracer }: RecordingContext): Route {
-  return route({
-    method: 'POST',
-    path: '/platform/events',
+  return route('POST /platform/events', {
     operationId: 'recordEvents',
-    tag: 'Events',
     summary: 'Record events',
     description:
       'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. When ' +

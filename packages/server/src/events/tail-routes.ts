@@ -58,11 +58,8 @@ export function tailRoute(options: TailOptions): Route {
     return horizon;
   }
 
-  return route({
-    method: 'GET',
-    path: '/v1/events/tail',
+  return route('GET /v1/events/tail', {
     operationId: 'tailEvents',
-    tag: 'Events',
     summary: 'Stream events',
     description:
       'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +

@@ -152,11 +152,8 @@ function reasonOf(outcome: Outcome): FailureReason {
 
 /** Returns `GET /metrics`. */
 export function metricsRoute(metrics: Metrics): Route {
-  return route({
-    method: 'GET',
-    path: '/metrics',
+  return route('GET /metrics', {
     operationId: 'metrics',
-    tag: 'Monitoring',
     summary: 'Get metrics',
     description: 'Returns metrics in the Prometheus text format.',
     early: true,

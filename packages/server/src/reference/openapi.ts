@@ -31,13 +31,9 @@ export function serveApiDocument(
   app: FastifyInstance,
   catalogue: Catalogue,
   info: (current: Catalogue) => DocumentInfo,
-  routes: readonly Route[],
 ): void {
   const content = madeFrom(catalogue, (current) => {
-    const document = apiDocument(
-      info(current),
-      routes.filter(({ isOff }) => !isOff?.()),
-    );
+    const document = apiDocument(info(current));
     const text = JSON.stringify(withOwnSamples(document, current), null, 2);
     return StaticContent.of('application/json; charset=utf-8', withOwnTypes(text, current));
   });
@@ -47,16 +43,18 @@ export function serveApiDocument(
 }
 
 /** Returns the OpenAPI 3.1 document of the routes. */
-function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
+function apiDocument(info: DocumentInfo): object {
   const { title, version, description, securityName, securityDescription } = info;
   const components = new Components();
   components.schemas.Problem = components.named(ProblemSchema);
   const usedCodes = new Set<ProblemCode>(codesOfAnyPath);
   const usedHeaders = new Set<HeaderName>();
   const paths: Record<string, Record<string, object>> = {};
-  for (const route of routes) {
-    paths[route.path] ??= {};
-    paths[route.path]![route.method.toLowerCase()] = operationOf(route);
+  for (const { name, routes = [] } of info.tagGroups.flatMap(({ tags }) => tags)) {
+    for (const route of routes) {
+      paths[route.path] ??= {};
+      paths[route.path]![route.method.toLowerCase()] = operationOf(route, name);
+    }
   }
   const { webhooks } = info;
   Object.assign(components.schemas, webhooks?.schemas);
@@ -67,7 +65,7 @@ function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
     info: { title, version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: info.serverUrl ?? '/' }],
     security: [{ [securityName]: [] }],
-    tags: groups.flatMap(({ tags }) => tags),
+    tags: groups.flatMap(({ tags }) => tags.map(({ name, description }) => ({ name, description }))),
     'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
     paths,
     // References, because `openapi-generator` writes an invalid Python module for requests that stand here.
@@ -88,8 +86,8 @@ function apiDocument(info: DocumentInfo, routes: readonly Route[]): object {
     },
   };
 
-  function operationOf(route: Route): object {
-    const { operationId, tag, summary, scopes, body, bodyIsOptional, consumes, produces } = route;
+  function operationOf(route: Route, tag: string): object {
+    const { operationId, summary, scopes, body, bodyIsOptional, consumes, produces } = route;
     const id = operationId.replace(/^[a-z]/, (letter) => letter.toUpperCase());
     const parameters = [
       ...parametersOf('query', route.query),
@@ -239,20 +237,20 @@ function required(scopes: readonly string[]): string {
 const codesOfAnyPath: readonly ProblemCode[] = ['malformed_request', 'not_found', 'method_not_allowed'];
 
 /** Returns the codes that a route can return. */
-function codesOf({ method, tag, open, scopes = [], refusals = [], ...accepted }: Route): ProblemCode[] {
-  const { query, params, body, idempotent } = accepted;
+function codesOf(route: Route): ProblemCode[] {
+  const { method, path, query, body, idempotent, early, open, scopes = [], refusals = [] } = route;
   const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable', ...refusals];
   const names = [query, body].flatMap((schema) =>
     Object.keys((schema as Schema | undefined)?.properties ?? {}),
   );
   // Both listeners limit wrong tokens by address.
   if (!open) codes.push('unauthenticated', 'rate_limited');
-  if (!open && tag !== 'Monitoring') codes.push('wrong_cell');
+  if (!open && !early) codes.push('wrong_cell');
   if (scopes.length > 0) codes.push('insufficient_scope');
   if (scopes.length > 0 && names.includes('organization_id'))
     codes.push('organization_forbidden', 'workspace_forbidden');
   if (names.includes('cursor')) codes.push('invalid_cursor');
-  if (params) codes.push('not_found');
+  if (path.includes('{')) codes.push('not_found');
   if (idempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   if (body || idempotent) codes.push('invalid_body');
   // An unexpected body is also checked.

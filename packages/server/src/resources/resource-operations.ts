@@ -1,22 +1,18 @@
 import Type, { type TObject, type TSchema } from 'typebox';
 import type { EventTypeName } from '../catalogue/catalogue.js';
-import { type Route, type Tag, table } from '../web/route.js';
+import { type Operation, type Tag, table } from '../web/route.js';
 import { dataOf, EventSchema } from '../web/schemas.js';
 import * as resources from './resource.js';
 import * as schemas from './resource-schema.js';
 
-/** One tag per type of resource, with its table of moves. */
-export const lifecycleTags: readonly Tag[] = Object.values(schemas.lifecycles).map(tagOf);
-
 /** What the table of routes says about an operation, apart from who handles it. */
-type Columns = Omit<Route, 'method' | 'path' | 'handler'>;
+type Columns = Omit<Operation, 'handler'>;
 
 export function creationColumns(lifecycle: schemas.Lifecycle): Columns {
   const { to, event } = lifecycle.creation;
   const sample = sampleOf(lifecycle);
   return {
     operationId: `create${schemas.titleOf(lifecycle.kind)}`,
-    tag: tagName(lifecycle),
     summary: `Create ${article(nounOf(lifecycle))}`,
     description: `The initial status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
     ...checkedBody(schemas.creationSchema(lifecycle), sample.request),
@@ -30,7 +26,6 @@ export function moveColumns(lifecycle: schemas.Lifecycle, name: string): Columns
   const sample = sampleOf(lifecycle, name);
   return {
     operationId: moveOperationId(lifecycle, name),
-    tag: tagName(lifecycle),
     summary: move.summary ?? `${schemas.titleOf(name)} ${article(nounOf(lifecycle))}`,
     description: moveDescription(move),
     params: paramsOf(lifecycle),
@@ -53,7 +48,6 @@ export function readColumns(lifecycle: schemas.Lifecycle): Columns {
   const { data } = sampleOf(lifecycle).response;
   return {
     operationId: `get${schemas.titleOf(lifecycle.kind)}`,
-    tag: tagName(lifecycle),
     summary: `Get ${article(nounOf(lifecycle))}`,
     description: 'Returns the resource with its current status.',
     params: paramsOf(lifecycle),
@@ -109,7 +103,8 @@ function moveDescription({ transitions, event }: schemas.Move): string {
   return `Allowed when the status is ${allowed}. ${outcome} Records \`${event}\`.`;
 }
 
-function tagOf(lifecycle: schemas.Lifecycle): Tag {
+/** Returns the heading of a type of resource, with its table of moves. */
+export function tagOf(lifecycle: schemas.Lifecycle): Tag {
   const { prefix, creation, moves } = lifecycle;
   const rows = Object.entries(moves).map(([name, { transitions, event }]) => [
     `\`${name}\``,
@@ -118,8 +113,10 @@ function tagOf(lifecycle: schemas.Lifecycle): Tag {
     `\`${event}\``,
   ]);
   const movesTable = table(['Move', 'From', 'To', 'Event'], rows);
+  const noun = nounOf(lifecycle);
+  const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
   return {
-    name: tagName(lifecycle),
+    name: plural.charAt(0).toUpperCase() + plural.slice(1),
     description: `IDs start with \`${prefix}-\`. The initial status is \`${creation.to}\`.\n\n${movesTable}`,
   };
 }
@@ -130,13 +127,6 @@ function keepsStatus(transitions: schemas.Move['transitions']): boolean {
 
 function listed(statuses: readonly string[]): string {
   return [...new Set(statuses)].map((status) => `\`${status}\``).join(', ');
-}
-
-/** Turns `service_line` into `Service lines`. */
-function tagName(lifecycle: schemas.Lifecycle): string {
-  const noun = nounOf(lifecycle);
-  const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
-  return plural.charAt(0).toUpperCase() + plural.slice(1);
 }
 
 /** Turns `service_line` into `service line`. */

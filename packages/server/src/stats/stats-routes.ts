@@ -4,8 +4,7 @@ import { dayMs } from '../values/duration.js';
 import type { InputFault } from '../values/problem.js';
 import { readRange, timeRange } from '../web/lists.js';
 import { type Arrived, type Route, route, type Tenancy } from '../web/route.js';
-import { dataOf, filter, oneOf, orNull, ownOrganization, text, time, whole } from '../web/schemas.js';
-import { webhookParams } from '../webhooks/webhook-schemas.js';
+import * as schemas from '../web/schemas.js';
 import { countWebhooks, readWebhook } from '../webhooks/webhook-store.js';
 import { findWebhook } from '../webhooks/webhook-writes.js';
 import { readDeliveryCounts, readUndelivered, type Step } from './delivery-count-store.js';
@@ -26,150 +25,129 @@ const stepsOf = {
   day: { deliveries: 60, events: 1440 },
 } as const satisfies Record<stats.Interval, { deliveries: Step; events: EventStep }>;
 
-const StatsQuery = Type.Object(
-  {
-    organization_id: ownOrganization,
-    workspace_id: filter(
-      'Count only events from this workspace, and deliveries to webhooks in it.',
-      'WS-berlin',
-    ),
-    webhook_id: filter(
-      'Count only deliveries to this webhook, and no events.',
-      'WHK-01KA3Z8M5Q2V7X4C9E1G6J8N0R',
-    ),
-    from: timeRange.from,
-    to: timeRange.to,
-    interval: Type.Optional(
-      oneOf(
-        stats.intervals,
-        'Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, ' +
-          '`hour` for up to 7 days, otherwise `day`.',
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-const figureFields = {
-  events: orNull(
-    whole(
-      'Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set.',
-      128,
+const StatsQuery = schemas.closed({
+  organization_id: schemas.ownOrganization,
+  workspace_id: schemas.filter(
+    'Count only events from this workspace, and deliveries to webhooks in it.',
+    'WS-berlin',
+  ),
+  webhook_id: schemas.filter(
+    'Count only deliveries to this webhook, and no events.',
+    'WHK-01KA3Z8M5Q2V7X4C9E1G6J8N0R',
+  ),
+  from: timeRange.from,
+  to: timeRange.to,
+  interval: Type.Optional(
+    schemas.oneOf(
+      stats.intervals,
+      'Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, ' +
+        '`hour` for up to 7 days, otherwise `day`.',
     ),
   ),
-  delivered: whole('Number of deliveries that succeeded.', 124),
-  failed_attempts: whole(
+});
+
+const figureFields = {
+  events: schemas.wholeOrNull(
+    'Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set.',
+    128,
+  ),
+  delivered: schemas.whole('Number of deliveries that succeeded.', 124),
+  failed_attempts: schemas.whole(
     'Number of attempts that failed, including the last attempt of deliveries that the service gave up on.',
     6,
   ),
-  given_up: whole('Number of deliveries that the service gave up on.', 1),
-  p50_ms: orNull(
-    whole('Median duration of the successful attempts, accurate to within 10%. Null if there are none.', 41),
+  given_up: schemas.whole('Number of deliveries that the service gave up on.', 1),
+  p50_ms: schemas.wholeOrNull(
+    'Median duration of the successful attempts, accurate to within 10%. Null if there are none.',
+    41,
   ),
-  p95_ms: orNull(
-    whole(
-      '95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there ' +
-        'are none.',
-      180,
-    ),
+  p95_ms: schemas.wholeOrNull(
+    '95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there ' +
+      'are none.',
+    180,
   ),
 };
 
-const Stats = Type.Object(
-  {
-    interval: oneOf(stats.intervals, 'Length of a bucket.', 'hour'),
-    from: time('Start of the time range.', '2026-11-14T09:30:00.000Z'),
-    to: time('End of the time range.', '2026-11-15T09:30:00.000Z'),
-    buckets: Type.Array(
-      Type.Object(
-        { at: time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'), ...figureFields },
-        { title: 'StatsBucket' },
+const Stats = schemas.named('Stats', {
+  interval: schemas.oneOf(stats.intervals, 'Length of a bucket.', 'hour'),
+  from: schemas.time('Start of the time range.', '2026-11-14T09:30:00.000Z'),
+  to: schemas.time('End of the time range.', '2026-11-15T09:30:00.000Z'),
+  buckets: Type.Array(
+    schemas.named('StatsBucket', {
+      at: schemas.time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'),
+      ...figureFields,
+    }),
+    {
+      description:
+        'Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole.',
+    },
+  ),
+  totals: Type.Object(figureFields, { title: 'StatsTotals', description: 'Totals of all buckets.' }),
+  events_by_type: Type.Union(
+    [
+      Type.Array(
+        schemas.named('TypeCount', {
+          type: schemas.text('Event type.', 'invoice.paid'),
+          count: schemas.whole('Number of events recorded.', 57),
+        }),
       ),
-      {
-        description:
-          'Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole.',
-      },
-    ),
-    totals: Type.Object(figureFields, { title: 'StatsTotals', description: 'Totals of all buckets.' }),
-    events_by_type: Type.Union(
-      [
-        Type.Array(
-          Type.Object(
-            {
-              type: text('Event type.', 'invoice.paid'),
-              count: whole('Number of events recorded.', 57),
-            },
-            { title: 'TypeCount' },
-          ),
-        ),
-        Type.Null(),
-      ],
-      { description: `The ${typesMax} most frequent event types. Null if \`events\` is null.` },
-    ),
-    webhooks: Type.Object(
-      {
-        active: whole('Active webhooks that are not failing.', 4),
-        failing: whole('Active webhooks with `failing_since`.', 1),
-        unverified: whole('Unverified webhooks.', 0),
-        paused: whole('Paused webhooks.', 1),
-        disabled: whole('Disabled webhooks.', 0),
-      },
-      { title: 'WebhookCounts', description: 'The webhooks as they are now, whatever the time range.' },
-    ),
-  },
-  { title: 'Stats' },
-);
+      Type.Null(),
+    ],
+    { description: `The ${typesMax} most frequent event types. Null if \`events\` is null.` },
+  ),
+  webhooks: Type.Object(
+    {
+      active: schemas.whole('Active webhooks that are not failing.', 4),
+      failing: schemas.whole('Active webhooks with `failing_since`.', 1),
+      unverified: schemas.whole('Unverified webhooks.', 0),
+      paused: schemas.whole('Paused webhooks.', 1),
+      disabled: schemas.whole('Disabled webhooks.', 0),
+    },
+    { title: 'WebhookCounts', description: 'The webhooks as they are now, whatever the time range.' },
+  ),
+});
 
 const webhookHours = 48;
 const hourMs = 3_600_000;
 
-const WebhookStats = Type.Object(
-  {
-    since: time('Start of the 48 hours.', '2026-11-13T09:30:00.000Z'),
-    success: whole('Number of successful deliveries.', 998),
-    failed: whole('Number of failed deliveries.', 2),
-    pending: whole('Number of deliveries that are waiting for an attempt.', 0),
-    success_rate: Type.Union([Type.Number(), Type.Null()], {
-      description:
-        'Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended.',
-      examples: [0.998],
+const WebhookStats = schemas.named('WebhookStats', {
+  since: schemas.time('Start of the 48 hours.', '2026-11-13T09:30:00.000Z'),
+  success: schemas.whole('Number of successful deliveries.', 998),
+  failed: schemas.whole('Number of failed deliveries.', 2),
+  pending: schemas.whole('Number of deliveries that are waiting for an attempt.', 0),
+  success_rate: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended.',
+    examples: [0.998],
+  }),
+  duration_ms: Type.Object(
+    {
+      p50: schemas.wholeOrNull('Median. Null if there are no successful deliveries.', 41),
+      p95: schemas.wholeOrNull('95th percentile. Null if there are no successful deliveries.', 180),
+    },
+    {
+      title: 'Durations',
+      description: 'Durations of the successful attempts in milliseconds, accurate to within 10%.',
+    },
+  ),
+  oldest_undelivered_at: schemas.timeOrNull(
+    'Time when the oldest pending delivery was created. Null if there is none.',
+    null,
+  ),
+  hours: Type.Array(
+    schemas.named('WebhookStatsHour', {
+      hour: schemas.time('Start of the hour.', '2026-11-15T09:00:00.000Z'),
+      success: schemas.whole('Number of successful deliveries.', 23),
+      failed: schemas.whole('Number of failed deliveries.', 0),
     }),
-    duration_ms: Type.Object(
-      {
-        p50: orNull(whole('Median. Null if there are no successful deliveries.', 41)),
-        p95: orNull(whole('95th percentile. Null if there are no successful deliveries.', 180)),
-      },
-      {
-        title: 'Durations',
-        description: 'Durations of the successful attempts in milliseconds, accurate to within 10%.',
-      },
-    ),
-    oldest_undelivered_at: orNull(
-      time('Time when the oldest pending delivery was created. Null if there is none.'),
-      null,
-    ),
-    hours: Type.Array(
-      Type.Object(
-        {
-          hour: time('Start of the hour.', '2026-11-15T09:00:00.000Z'),
-          success: whole('Number of successful deliveries.', 23),
-          failed: whole('Number of failed deliveries.', 0),
-        },
-        { title: 'WebhookStatsHour' },
-      ),
-      { description: 'Counts for each hour, by the time when the deliveries ended.' },
-    ),
-  },
-  { title: 'WebhookStats' },
-);
+    { description: 'Counts for each hour, by the time when the deliveries ended.' },
+  ),
+});
 
 export function statsRoutes(database: Database, now: () => number): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/v1/stats',
+    route('GET /v1/stats', {
       operationId: 'getStats',
-      tag: 'Deliveries',
       summary: 'Get statistics',
       description:
         'Counts events by the time they were recorded, and deliveries by the time of their attempts. Delivery ' +
@@ -179,7 +157,7 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
       scopes: ['webhooks:read'],
       query: StatsQuery,
       input: ({ query }, faults) => readStatsRange(query, now(), faults),
-      returns: { 200: dataOf(Stats) },
+      returns: { 200: schemas.dataOf(Stats) },
       handler: async ({ query, token, tenancy, input: { fromMs, toMs } }, reply) => {
         const interval = query.interval ?? stats.defaultInterval(toMs - fromMs);
         const span = stats.spanOf(interval, fromMs, toMs);
@@ -212,18 +190,14 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         };
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/webhooks/{webhook_id}/stats',
+    route('GET /v1/webhooks/{webhook_id}/stats', {
       operationId: 'webhookStats',
-      tag: 'Deliveries',
       summary: 'Get webhook statistics',
       description:
         'Counts the deliveries that ended in the last 48 hours and those that are waiting. The counts of ended ' +
         'deliveries are at most 10 seconds old. Test events are not included.',
       scopes: ['webhooks:read'],
-      params: webhookParams,
-      returns: { 200: dataOf(WebhookStats) },
+      returns: { 200: schemas.dataOf(WebhookStats) },
       handler: async (request) => {
         const { organization_id, id } = await findWebhook(database, request);
         const nowMs = now();

@@ -8,22 +8,16 @@ const status = (value: string) =>
 /** Returns `/healthz` (the process is running) and `/readyz` (it can handle requests). Neither needs a token. */
 export function healthRoutes(isReady: () => Promise<boolean>): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/healthz',
+    route('GET /healthz', {
       operationId: 'health',
-      tag: 'Monitoring',
       summary: 'Check that the process is running',
       description: 'Does not check the database.',
       open: true,
       returns: { 200: status('ok') },
       handler: async () => ({ status: 'ok' }),
     }),
-    route({
-      method: 'GET',
-      path: '/readyz',
+    route('GET /readyz', {
       operationId: 'readiness',
-      tag: 'Monitoring',
       summary: 'Check that the service is ready',
       description: 'Returns 503 while the database is unreachable, read-only or not migrated.',
       open: true,

@@ -5,8 +5,9 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify';
-import type { Static, TObject, TSchema } from 'typebox';
+import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import { type InputFault, Problem, type ProblemCode } from '../values/problem.js';
+import { text } from './schemas.js';
 
 export interface Tenancy {
   organization_id: string;
@@ -24,14 +25,9 @@ declare module 'fastify' {
 }
 
 /** A request whose query, path, body and input are valid. */
-type ValidRequest<
-  Query extends TObject,
-  Params extends TObject,
-  Body extends TSchema,
-  Input,
-> = FastifyRequest<{
+type ValidRequest<Query extends TObject, Params, Body extends TSchema, Input> = FastifyRequest<{
   Querystring: Static<Query>;
-  Params: Static<Params>;
+  Params: Params;
   Body: Static<Body>;
 }> & { input: Input };
 
@@ -59,20 +55,25 @@ type Columns = Pick<
  * One operation of an API: who may call it, what it accepts, returns and refuses, and what handles it. Requests are
  * validated against it, and the OpenAPI document describes it.
  */
-export interface Route<
+export interface Route extends Operation {
+  method: Method;
+  /** Names of parameters are in braces. */
+  path: string;
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export interface Operation<
   Query extends TObject = TObject,
-  Params extends TObject = TObject,
+  Params = unknown,
   Body extends TSchema = TSchema,
   Input = unknown,
 > extends Columns {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Names of parameters are in braces. */
-  path: string;
   operationId: string;
-  tag: string;
   summary: string;
   description: string;
-  params?: Params;
+  /** The IDs in the path. By default, those of their collections. */
+  params?: TObject;
   query?: Query;
   headers?: TObject;
   body?: Body;
@@ -90,17 +91,38 @@ export interface Route<
   handler: (request: ValidRequest<Query, Params, Body, Input>, reply: FastifyReply) => unknown;
 }
 
-/** Returns the route, with the types of its handler's request derived from its schemas. */
-export function route<Query extends TObject, Params extends TObject, Body extends TSchema, Input>(
-  definition: Route<Query, Params, Body, Input>,
+/** The IDs in paths, by their collections. */
+const ids: Readonly<Record<string, TSchema>> = {
+  events: text('Event ID.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  webhooks: text('Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  deliveries: text('Delivery ID.', 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  replays: text('Replay ID.', 'RPL-01JAB3C4D5E6F7G8H9J0K1M2N3'),
+  tokens: text('Token ID.', 'TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'),
+  organizations: text('Organization ID.', 'ORG-demo'),
+};
+
+type ParamsOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Record<Name, string> & ParamsOf<Rest>
+  : unknown;
+
+/** Returns the route of a method and a path. The types of its handler's request are derived from its path and schemas. */
+export function route<Path extends string, Query extends TObject, Body extends TSchema, Input>(
+  name: `${Method} ${Path}`,
+  operation: Operation<Query, ParamsOf<Path>, Body, Input>,
 ): Route {
-  return definition as unknown as Route;
+  const [method, path] = name.split(' ') as [Method, Path];
+  const places = [...path.matchAll(/([\w-]+)\/\{(\w+)\}/g)];
+  const params = Type.Object(
+    Object.fromEntries(places.map(([, collection, id]) => [id!, ids[collection!]!])),
+  );
+  return { method, path, params, ...operation } as object as Route;
 }
 
 /** A part of the reference: operations under one heading, or a guide. */
 export interface Tag {
   name: string;
   description: string;
+  routes?: readonly Route[];
 }
 
 /** Returns a Markdown table. Cells are Markdown without line breaks. */

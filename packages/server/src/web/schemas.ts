@@ -1,4 +1,4 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
 
 type Options = Type.TSchemaOptions;
@@ -42,6 +42,21 @@ export const choiceOrNull = <Value extends string>(
   ...examples: (NoInfer<Value> | null)[]
 ) => orNull(Type.Enum([...values], { title, description }), ...examples);
 
+export const textOrNull = (description: string, ...examples: (string | null)[]) =>
+  orNull(text(description), ...examples);
+export const wholeOrNull = (description: string, ...examples: (number | null)[]) =>
+  orNull(whole(description), ...examples);
+export const timeOrNull = (description: string, ...examples: (string | null)[]) =>
+  orNull(time(description), ...examples);
+
+/** Returns the schema of an object that has a name in the API document and so in generated clients. */
+export const named = <Fields extends TProperties>(title: string, fields: Fields) =>
+  Type.Object(fields, { title });
+
+/** Returns the schema of an object without other fields: a query or the body of a request. */
+export const closed = <Fields extends TProperties>(fields: Fields) =>
+  Type.Object(fields, { additionalProperties: false });
+
 /** Returns the schema of an object whose names are not known in advance. */
 export const mapOf = <T extends TSchema>(values: T, options: Options) =>
   Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: values, ...options });
@@ -57,7 +72,6 @@ export const ownOrganization = filter("Organization ID. Default: the token's org
 export const dataOf = <T extends TSchema>(data: T, options: Options = {}) => Type.Object({ data }, options);
 
 export const organizationId = text('Organization ID.', 'ORG-demo');
-export const eventParams = Type.Object({ event_id: text('Event ID.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3') });
 
 /** The filters that the event list and the tail share. */
 export const eventFilters = {
@@ -75,15 +89,13 @@ export const eventFilters = {
   actor_id: filter('Return only events caused by this actor.', 'USR-ada'),
 } as const;
 
-export const PageMeta = Type.Object(
-  {
-    cursor: orNull(
-      text('Pass this as `cursor` to get the next page. It does not expire.', 'ELpE78cQ9KG_AQGh3T-Uin4'),
-    ),
-    has_more: flag('Whether there are more results.'),
-  },
-  { title: 'PageMeta' },
-);
+export const PageMeta = named('PageMeta', {
+  cursor: textOrNull(
+    'Pass this as `cursor` to get the next page. It does not expire.',
+    'ELpE78cQ9KG_AQGh3T-Uin4',
+  ),
+  has_more: flag('Whether there are more results.'),
+});
 
 /** The fields that explain a failure. */
 export const diagnosisFields = {
@@ -157,15 +169,12 @@ export const ProblemSchema = Type.Object({
   request_id: text('Request ID, as in `X-Request-Id`.'),
   errors: Type.Optional(
     Type.Array(
-      Type.Object(
-        {
-          parameter: Type.Optional(text('Name of the query parameter or header.')),
-          pointer: Type.Optional(text('JSON pointer to the place in the body.')),
-          code: text('Code of this error.'),
-          detail: text('What is wrong.'),
-        },
-        { title: 'InputError' },
-      ),
+      named('InputError', {
+        parameter: Type.Optional(text('Name of the query parameter or header.')),
+        pointer: Type.Optional(text('JSON pointer to the place in the body.')),
+        code: text('Code of this error.'),
+        detail: text('What is wrong.'),
+      }),
       { description: 'Everything that is wrong with the input.' },
     ),
   ),

@@ -18,15 +18,9 @@ import * as writes from './webhook-writes.js';
 
 export function webhookRoutes(context: WebhookContext): readonly Route[] {
   const { database, catalogue, control, webhooksMax } = context;
-  const tag = 'Webhooks';
-  const params = schemas.webhookParams;
-  const path = '/v1/webhooks/{webhook_id}';
   return [
-    route({
-      method: 'GET',
-      path: '/v1/webhooks',
+    route('GET /v1/webhooks', {
       operationId: 'listWebhooks',
-      tag,
       summary: 'List webhooks',
       description: `Returns webhooks, newest first. An organization has at most ${webhooksMax}${webhooksMax <= 100 ? ', so one page contains all of them' : ''}.`,
       scopes: ['webhooks:read'],
@@ -44,11 +38,8 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         return pageBody(pageOf(rows, input.limit), input, writes.webhookBody);
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/webhooks',
+    route('POST /v1/webhooks', {
       operationId: 'createWebhook',
-      tag,
       summary: 'Create a webhook',
       description:
         'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
@@ -67,11 +58,8 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         return { data };
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/webhooks/preview',
+    route('POST /v1/webhooks/preview', {
       operationId: 'previewWebhook',
-      tag,
       summary: 'Preview a webhook',
       description:
         'Returns which events of the last 24 hours, or of another time range, a webhook with these event types and this ' +
@@ -102,30 +90,22 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
           .send(`{"data":${head.slice(0, -1)},"events":[${texts.join(',')}]}}`);
       },
     }),
-    route({
-      method: 'GET',
-      path,
+    route('GET /v1/webhooks/{webhook_id}', {
       operationId: 'getWebhook',
-      tag,
       summary: 'Get a webhook',
       description: 'Returns one webhook, without its secret or the values of its headers.',
       scopes: ['webhooks:read'],
-      params,
       returns: { 200: dataOf(schemas.WebhookSchema) },
       handler: async (request) => ({ data: writes.webhookBody(await writes.findWebhook(database, request)) }),
     }),
-    route({
-      method: 'PATCH',
-      path,
+    route('PATCH /v1/webhooks/{webhook_id}', {
       operationId: 'changeWebhook',
-      tag,
       summary: 'Update a webhook',
       description:
         'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
         'verification fails, the webhook still changes to the new URL, but is `unverified` and receives no events.\n\n' +
         '`event_types` replaces all types. It can contain types that the webhook already has, even if the service no longer lists them.',
       scopes: ['webhooks:write', 'events:read'],
-      params,
       body: schemas.PatchBody,
       input: (arrived, faults) => checkWebhook(context, arrived, faults, true),
       returns: { 200: dataOf(schemas.WebhookSchema) },
@@ -134,17 +114,13 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         data: writes.webhookBody(await change(context, request, request.body)),
       }),
     }),
-    route({
-      method: 'DELETE',
-      path,
+    route('DELETE /v1/webhooks/{webhook_id}', {
       operationId: 'deleteWebhook',
-      tag,
       summary: 'Delete a webhook',
       description:
         'Stops all deliveries. After the response, nothing more is sent, except for an attempt that is already in ' +
         'flight.',
       scopes: ['webhooks:write'],
-      params,
       returns: { 204: Type.Null({ description: 'Deleted.' }) },
       handler: async (request) => {
         const deleted = await writes.writeWebhook(database, request, async (client) => {
@@ -156,29 +132,22 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         await control.forgetEverywhere(deleted);
       },
     }),
-    route({
-      method: 'POST',
-      path: `${path}/verify`,
+    route('POST /v1/webhooks/{webhook_id}/verify', {
       operationId: 'verifyWebhook',
-      tag,
       summary: 'Verify a webhook',
       description:
         'Sends the verification request again and waits up to 5 seconds for the result. If your receiver returns 200, ' +
         'the webhook is `active`. Otherwise it is `unverified`, and `verification_failure` says why.',
       scopes: ['webhooks:write', 'events:read'],
       idempotent: true,
-      params,
       body: schemas.NoBody,
       bodyIsOptional: true,
       returns: { 200: dataOf(schemas.WebhookSchema) },
       refusals: ['webhook_not_active'],
       handler: async (request) => ({ data: writes.webhookBody(await verify(context, request)) }),
     }),
-    route({
-      method: 'POST',
-      path: `${path}/rotate-secret`,
+    route('POST /v1/webhooks/{webhook_id}/rotate-secret', {
       operationId: 'rotateSecret',
-      tag,
       summary: 'Rotate the secret',
       description:
         'Replaces the secret of the webhook. During the grace period, requests are signed with both secrets: ' +
@@ -186,7 +155,6 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         '`X-Service-Signature-Previous` the old one, and `webhook-signature` has both signatures.',
       scopes: ['webhooks:write'],
       idempotent: true,
-      params,
       body: schemas.RotateBody,
       bodyIsOptional: true,
       input: (arrived, faults) => {
@@ -198,18 +166,14 @@ export function webhookRoutes(context: WebhookContext): readonly Route[] {
         data: await rotate(context, request, request.body.secret, request.input),
       }),
     }),
-    route({
-      method: 'POST',
-      path: `${path}/test`,
+    route('POST /v1/webhooks/{webhook_id}/test', {
       operationId: 'testWebhook',
-      tag,
       summary: 'Send a test event',
       description:
         'Sends one signed request with a sample event and `"test": true`. You can test a webhook in any status, ' +
         'with any event type, at most 10 times per minute. Test events are not part of the event stream, the ' +
         'deliveries or the statistics.',
       scopes: ['webhooks:write', 'events:read'],
-      params,
       body: TestBody,
       input: (arrived, faults) => checkTestType(arrived, catalogue, faults),
       returns: { 200: TestResult },

@@ -9,22 +9,17 @@ import type { Template } from './template.js';
 import { webhookStatuses } from './webhook.js';
 import { documentedHeaders, type GivenHeaders } from './webhook-headers.js';
 
-const VerificationFailure = Type.Object(
-  {
-    at: schemas.time('Time of the verification.'),
-    reason: schemas.text(
-      'Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200.',
-      'connect',
-    ),
-    http_status: schemas.orNull(
-      schemas.whole('HTTP status that the receiver returned. Null if no response arrived.'),
-    ),
-    duration_ms: schemas.whole('Duration in milliseconds.'),
-    response: schemas.orNull(schemas.text('First 1 KiB of the response body, as text.')),
-    ...schemas.diagnosisFields,
-  },
-  { title: 'VerificationFailure' },
-);
+const VerificationFailure = schemas.named('VerificationFailure', {
+  at: schemas.time('Time of the verification.'),
+  reason: schemas.text(
+    'Delivery error, such as `timeout`, or `unexpected_status` if the status was not 200.',
+    'connect',
+  ),
+  http_status: schemas.wholeOrNull('HTTP status that the receiver returned. Null if no response arrived.'),
+  duration_ms: schemas.whole('Duration in milliseconds.'),
+  response: schemas.textOrNull('First 1 KiB of the response body, as text.'),
+  ...schemas.diagnosisFields,
+});
 
 export const FilterField = Type.Unsafe<Filter | null>({
   type: ['object', 'null'],
@@ -129,8 +124,8 @@ const generatedSecret = Type.Optional(
 const fields = {
   id: schemas.id('WHK', 'Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
   organization_id: schemas.organizationId,
-  workspace_id: schemas.orNull(
-    schemas.text('Workspace ID. Null if the webhook receives events from the whole organization.'),
+  workspace_id: schemas.textOrNull(
+    'Workspace ID. Null if the webhook receives events from the whole organization.',
     null,
   ),
   url: schemas.text('URL that events are sent to.', 'https://example.com/webhooks'),
@@ -158,41 +153,35 @@ const fields = {
     examples: [['invoice.*', 'incident.opened']],
   }),
   created_at: schemas.time('Time when the webhook was created.'),
-  last_delivery_at: schemas.orNull(
-    schemas.time('Time of the latest delivery attempt. Null before the first attempt.'),
-  ),
+  last_delivery_at: schemas.timeOrNull('Time of the latest delivery attempt. Null before the first attempt.'),
   last_delivery_status: schemas.choiceOrNull(
     'AttemptStatus',
     ['success', 'failed'],
     'Result of the latest delivery attempt. Null before the first attempt.',
     'success',
   ),
-  failing_since: schemas.orNull(
-    schemas.time(
-      'Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.',
-    ),
+  failing_since: schemas.timeOrNull(
+    'Time of the first of at least five failed attempts in a row. Null if the webhook is not failing.',
     null,
   ),
   verification_failure: Type.Union([VerificationFailure, Type.Null()], {
     description: 'Why the latest verification of an `unverified` or `paused` webhook failed. Otherwise null.',
     examples: [null],
   }),
-  previous_secret_until: schemas.orNull(
-    schemas.time(
-      'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
-    ),
+  previous_secret_until: schemas.timeOrNull(
+    'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
     null,
   ),
 };
 const { last_delivery_at, last_delivery_status, failing_since, previous_secret_until, ...created } = fields;
 
 /** One webhook. No read ever returns its secret. */
-export const WebhookSchema = Type.Object(fields, { title: 'Webhook' });
+export const WebhookSchema = schemas.named('Webhook', fields);
 export const CreatedWebhook = schemas.dataOf(
-  Type.Object({ ...created, secret: generatedSecret }, { title: 'CreatedWebhook' }),
+  schemas.named('CreatedWebhook', { ...created, secret: generatedSecret }),
 );
 export const RotatedWebhook = schemas.dataOf(
-  Type.Object({ ...fields, secret: generatedSecret }, { title: 'RotatedWebhook' }),
+  schemas.named('RotatedWebhook', { ...fields, secret: generatedSecret }),
 );
 
 export const EventTypesField = Type.Union(
@@ -230,35 +219,32 @@ const UrlField = Type.String({
   examples: ['https://example.com/webhooks'],
 });
 
-export const CreateBody = Type.Object(
-  {
-    organization_id: Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description: 'Organization ID. The token must belong to this organization.',
-      examples: ['ORG-demo'],
+export const CreateBody = schemas.closed({
+  organization_id: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: 'Organization ID. The token must belong to this organization.',
+    examples: ['ORG-demo'],
+  }),
+  workspace_id: Type.Optional(
+    Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
+      description:
+        'Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives ' +
+        'events from the whole organization.',
     }),
-    workspace_id: Type.Optional(
-      Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
-        description:
-          'Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives ' +
-          'events from the whole organization.',
-      }),
+  ),
+  url: UrlField,
+  event_types: EventTypesField,
+  secret: SecretField,
+  ...settingFields,
+  status: Type.Optional(
+    schemas.oneOf(
+      ['disabled'],
+      '`disabled` creates the webhook without a verification, so that your receiver can get the secret first. To ' +
+        'verify and activate it, send PATCH with `"status": "active"`.',
     ),
-    url: UrlField,
-    event_types: EventTypesField,
-    secret: SecretField,
-    ...settingFields,
-    status: Type.Optional(
-      schemas.oneOf(
-        ['disabled'],
-        '`disabled` creates the webhook without a verification, so that your receiver can get the secret first. To ' +
-          'verify and activate it, send PATCH with `"status": "active"`.',
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+  ),
+});
 
 export const PatchBody = Type.Object(
   {
@@ -277,27 +263,20 @@ export const PatchBody = Type.Object(
   { additionalProperties: false, minProperties: 1, examples: [{ event_types: ['invoice.*'] }] },
 );
 
-export const RotateBody = Type.Object(
-  {
-    secret: SecretField,
-    grace: Type.Optional(
-      Type.String({
-        default: '24h',
-        'x-documented': { pattern: durationPattern },
-        description: 'How long the old secret stays valid: a duration, at most `30d`.',
-        examples: ['24h'],
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const RotateBody = schemas.closed({
+  secret: SecretField,
+  grace: Type.Optional(
+    Type.String({
+      default: '24h',
+      'x-documented': { pattern: durationPattern },
+      description: 'How long the old secret stays valid: a duration, at most `30d`.',
+      examples: ['24h'],
+    }),
+  ),
+});
 
 /** The body of requests that need no body. If there is one, it must be an empty object. */
 export const NoBody = Type.Object(
   {},
   { title: 'NoBody', additionalProperties: false, description: 'Empty.' },
 );
-
-export const webhookParams = Type.Object({
-  webhook_id: schemas.text('Webhook ID.', 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'),
-});
