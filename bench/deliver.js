@@ -166,7 +166,7 @@ const serviceHeaders = {
   'x-service-attempt': '1',
 };
 
-export async function raw(pool, count) {
+export async function raw(pool, count, path = '/ok') {
   const { payload, ...head } = makeEvent();
   const id = 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3';
   const body = JSON.stringify({ id, created_at: new Date(), ...head, data: payload });
@@ -175,7 +175,7 @@ export async function raw(pool, count) {
   await spread(count, 64, async () => {
     const signature = sign(body, { id, timestamp: new Date(), key });
     const headers = { ...serviceHeaders, ...signature };
-    const response = await pool.request({ path: '/ok', method: 'POST', headers, body });
+    const response = await pool.request({ path, method: 'POST', headers, body });
     await response.body.dump();
   });
   return (count * 1000) / (performance.now() - startedMs);

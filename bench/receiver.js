@@ -2,7 +2,8 @@
 // after three seconds on `/slow`, and after a number of milliseconds on `/after/<ms>`. `/fail` responds with 500.
 // `/flaky` responds with 500 to every tenth event, and with 200 to its second attempt. `/hang` never responds, and
 // `/fickle` responds with 200 until a message makes it hang. On `/kept`, the receiver also stores the ID of every
-// event. It stores how long events on `/timed` and `/after` took to arrive, and reports on request what it received.
+// event. It stores how long events on `/timed` and `/after` took to arrive, since `sent_ms` in the payload or else since
+// the time in the event, and reports on request what it received.
 import { createServer } from 'node:http';
 
 let received = 0;
@@ -37,7 +38,8 @@ const server = createServer((request, response) => {
     if (request.url === '/kept') kept.add(request.headers['webhook-id']);
     const ownMs = Number(/^\/after\/(\d+)$/.exec(request.url)?.[1] ?? 0);
     if (request.url === '/timed' || ownMs > 0) {
-      delays.push(arrivedMs - Date.parse(JSON.parse(Buffer.concat(chunks).toString()).created_at));
+      const { created_at, data } = JSON.parse(Buffer.concat(chunks).toString());
+      delays.push(arrivedMs - (data?.sent_ms ?? Date.parse(created_at)));
     }
     if (request.url === '/slow') setTimeout(() => response.end(), 3_000);
     else if (ownMs > 0) setTimeout(() => response.end(), ownMs);
