@@ -3,151 +3,80 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  type RouteComponent,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { besideNames, keep, parseSearch, type Search, stringifySearch } from './address/search';
+import type { ReactNode } from 'react';
+import { carriedNames, keptSearch, parseSearch, stringifySearch } from './address/search';
 import { Overview } from './overview/overview';
+import { Gate, type Need } from './session/forbidden';
+import { sendScopes } from './session/token';
 import { Frame } from './shell/frame';
 import { NotFound, ViewError } from './shell/view-error';
+import { t } from './text/language';
 
 const root = createRootRoute({
   component: Frame,
   notFoundComponent: NotFound,
-  validateSearch: (search: Search) => keep('live', 'workspace_id')(search),
+  validateSearch: keptSearch,
   // Live mode and the workspace carry over from view to view until they are changed.
-  search: { middlewares: [retainSearchParams(['live', 'workspace_id'])] },
+  search: { middlewares: [retainSearchParams([...carriedNames])] },
 });
 
-const rangeNames = ['range', 'from', 'to'] as const;
-const deliveryFilterNames = [
-  'webhook_id',
-  'state',
-  'event_type',
-  'event_id',
-  'failed_from',
-  ...rangeNames,
-] as const;
+const noNeed: Need = ['', []];
+const seeEvents: Need = [t`see events`, ['events:read']];
+const seeTypes: Need = [t`see event types`, ['events:read']];
+const seeWebhooks: Need = [t`see webhooks`, ['webhooks:read']];
+const seeDeliveries: Need = [t`see deliveries`, ['webhooks:read']];
+const seeAudit: Need = [t`see the audit log`, ['audit:read']];
+const create: Need = [t`create webhooks`, sendScopes];
+const replay: Need = [t`replay events`, sendScopes];
 
-const overview = createRoute({
-  getParentRoute: () => root,
-  path: '/',
-  validateSearch: keep(...rangeNames),
-  // Not lazy: most visits begin here, and what it uses is small and shared.
-  component: Overview,
-});
+/** A view that is loaded when it is opened, and that only a token with its scopes sees. */
+function view<P extends string, K extends string>(
+  path: P,
+  load: () => Promise<{ [name in K]: () => ReactNode }>,
+  name: K,
+  need: Need,
+) {
+  const View: RouteComponent = lazyRouteComponent(load, name);
+  const gated = () => <Gate need={need} view={View} />;
+  return createRoute({
+    getParentRoute: () => root,
+    path,
+    component: Object.assign(gated, { preload: View.preload }) as RouteComponent,
+  });
+}
 
-const events = createRoute({
-  getParentRoute: () => root,
-  path: 'events',
-  validateSearch: keep(
-    'type',
-    'subject_type',
-    'subject_id',
-    'actor_id',
-    'workspace_id',
-    ...rangeNames,
-    ...besideNames,
-  ),
-  component: lazyRouteComponent(() => import('./events/event-list'), 'EventList'),
-});
-
-const event = createRoute({
-  getParentRoute: () => root,
-  path: 'events/$eventId',
-  validateSearch: keep('text'),
-  component: lazyRouteComponent(() => import('./events/event-detail'), 'EventDetail'),
-});
-
-const webhooks = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks',
-  validateSearch: keep('q', 'show'),
-  component: lazyRouteComponent(() => import('./webhooks/webhook-list'), 'WebhookList'),
-});
-
-const newWebhook = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks/new',
-  validateSearch: keep('event_type', 'created', 'framework', 'edit'),
-  component: lazyRouteComponent(() => import('./webhook-form/new-webhook'), 'NewWebhook'),
-});
-
-const webhook = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks/$webhookId',
-  validateSearch: keep('tab', 'test', 'framework', 'edit', ...deliveryFilterNames, ...besideNames),
-  component: lazyRouteComponent(() => import('./webhooks/webhook-detail'), 'WebhookDetail'),
-});
-
-const replay = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks/$webhookId/replay',
-  validateSearch: keep('from', 'to', 'event_types', 'only_failed', 'replay'),
-  component: lazyRouteComponent(() => import('./replay/replay'), 'ReplayView'),
-});
-
-const delivery = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks/$webhookId/deliveries/$deliveryId',
-  validateSearch: keep('attempt', 'text'),
-  component: lazyRouteComponent(() => import('./deliveries/delivery-detail'), 'DeliveryDetail'),
-});
-
-const deliveries = createRoute({
-  getParentRoute: () => root,
-  path: 'deliveries',
-  validateSearch: keep(...deliveryFilterNames, ...besideNames),
-  component: lazyRouteComponent(() => import('./deliveries/delivery-list'), 'DeliveryList'),
-});
-
-const foundDelivery = createRoute({
-  getParentRoute: () => root,
-  path: 'deliveries/$deliveryId',
-  component: lazyRouteComponent(() => import('./deliveries/delivery-detail'), 'FoundDelivery'),
-});
-
-const eventTypes = createRoute({
-  getParentRoute: () => root,
-  path: 'event-types',
-  validateSearch: keep('q', 'type', 'text'),
-  component: lazyRouteComponent(() => import('./event-types/event-types'), 'EventTypes'),
-});
-
-const audit = createRoute({
-  getParentRoute: () => root,
-  path: 'audit',
-  validateSearch: keep('actor_id', 'action', 'target_id', 'workspace_id', ...rangeNames),
-  component: lazyRouteComponent(() => import('./audit/audit-log'), 'AuditLog'),
-});
-
-const verify = createRoute({
-  getParentRoute: () => root,
-  path: 'verify',
-  component: lazyRouteComponent(() => import('./receiver/verify-view'), 'VerifyView'),
-});
-
-const token = createRoute({
-  getParentRoute: () => root,
-  path: 'token',
-  component: lazyRouteComponent(() => import('./session/token-view'), 'TokenView'),
-});
+const ofWebhook = 'webhooks/$webhookId';
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    overview,
-    events,
-    event,
-    webhooks,
-    newWebhook,
-    webhook,
-    replay,
-    delivery,
-    deliveries,
-    foundDelivery,
-    eventTypes,
-    audit,
-    verify,
-    token,
+    // Not lazy: most visits begin here, and what it uses is small and shared.
+    createRoute({ getParentRoute: () => root, path: '/', component: Overview }),
+    view('events', () => import('./events/event-list'), 'EventList', seeEvents),
+    view('events/$eventId', () => import('./events/event-detail'), 'EventDetail', seeEvents),
+    view('event-types', () => import('./event-types/event-types'), 'EventTypes', seeTypes),
+    view('webhooks', () => import('./webhooks/webhook-list'), 'WebhookList', seeWebhooks),
+    view('webhooks/new', () => import('./webhook-form/new-webhook'), 'NewWebhook', create),
+    view(ofWebhook, () => import('./webhooks/webhook-detail'), 'WebhookDetail', seeWebhooks),
+    view(`${ofWebhook}/replay`, () => import('./replay/replay'), 'ReplayView', replay),
+    view('deliveries', () => import('./deliveries/delivery-list'), 'DeliveryList', seeDeliveries),
+    view(
+      'deliveries/$deliveryId',
+      () => import('./deliveries/delivery-detail'),
+      'FoundDelivery',
+      seeDeliveries,
+    ),
+    view(
+      `${ofWebhook}/deliveries/$deliveryId`,
+      () => import('./deliveries/delivery-detail'),
+      'DeliveryDetail',
+      seeDeliveries,
+    ),
+    view('audit', () => import('./audit/audit-log'), 'AuditLog', seeAudit),
+    view('verify', () => import('./receiver/verify-view'), 'VerifyView', noNeed),
+    view('token', () => import('./session/token-view'), 'TokenView', noNeed),
   ]),
   basepath: '/console',
   defaultPreload: 'intent',

@@ -306,7 +306,7 @@ describeInBrowser('the forms of the console', async (open) => {
     }
     // When the service is reachable again, the page is loaded again.
     await page.unroute('**/readyz');
-    await page.getByText('The webhook was deleted.').waitFor();
+    await page.getByText('The webhook does not exist').waitFor();
     expect(unexpected(faults, /net::ERR_|status of 404/)).toEqual([]);
   });
 });

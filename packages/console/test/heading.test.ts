@@ -9,11 +9,11 @@ test.each([
   [[], 0, undefined, 'Welcome'],
   [[], 0, 'WS-1', 'WS-1 has no webhooks of its own'],
   [[active], 0, undefined, 'The webhook is healthy'],
-  [[active, active], 0, 'WS-1', 'All 2 webhooks of WS-1 are healthy'],
+  [[active, active], 0, 'WS-1', 'All 2 webhooks are healthy'],
   [[active, active, disabled], 0, undefined, 'All 2 active webhooks are healthy'],
   [[disabled, disabled], 0, undefined, 'No webhook is active'],
   [[active, waiting], 0, undefined, 'No webhook needs attention'],
-  [[waiting], 0, 'WS-1', 'No webhook of WS-1 needs attention'],
+  [[waiting], 0, 'WS-1', 'No webhook needs attention'],
   [[active, disabled], 1, undefined, '1 webhook needs attention'],
 ])(
   'the overview of %j, %i of which need attention, in workspace %s says: %s',

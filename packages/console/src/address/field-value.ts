@@ -12,22 +12,12 @@ function afterUrl<T>(entered: Entered<T>, inUrl: T): Entered<T> | undefined {
   return index < 0 ? undefined : { ...entered, expected: entered.expected.slice(index + 1) };
 }
 
-interface FieldValue<T> {
-  value: T;
-  change: (value: T) => void;
-  /** Shows what is in the URL again. */
-  reset: () => void;
-}
-
 /**
  * Returns the value for a field that shows a part of the URL. The URL changes a little later than the field, so the
  * field shows what was entered until something else changes the URL: if it were set back at each key, the text would
  * be garbled.
  */
-export function useFieldValue<T extends string | boolean>(
-  inUrl: T,
-  onChange: (value: T) => void,
-): FieldValue<T> {
+export function useFieldValue<T extends string | boolean>(inUrl: T, onChange: (value: T) => void) {
   const [entered, setEntered] = useState<Entered<T>>();
   const [known, setKnown] = useState(inUrl);
   if (known !== inUrl) {
@@ -36,10 +26,11 @@ export function useFieldValue<T extends string | boolean>(
   }
   return {
     value: entered ? entered.value : inUrl,
-    change: (value) => {
+    change: (value: T) => {
       setEntered((now) => ({ value, expected: [...(now?.expected ?? []), value] }));
       onChange(value);
     },
+    /** Shows what is in the URL again. */
     reset: () => setEntered(undefined),
   };
 }

@@ -23,7 +23,7 @@ export function useListRange(search: RangeSearch & { live?: string }): { from?: 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for the entry
   useEffect(() => openedAt.set(history.location, nowMs), [history, key, nowMs]);
   if (!search.range && !search.from) return {};
-  const { fromMs, toMs } = rangeOf(search, '24h', nowMs);
+  const { fromMs, toMs } = rangeOf(search, nowMs);
   return {
     from: new Date(fromMs).toISOString(),
     ...(toMs !== undefined && { to: new Date(toMs).toISOString() }),

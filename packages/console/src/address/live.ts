@@ -1,17 +1,11 @@
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { copyMemory } from './entry-memory';
+import type { Search } from './search';
 
 const refreshMs = 5_000;
 
-export interface Live {
-  isLive: boolean;
-  toggle: () => void;
-  /** How often a list is refreshed. False unless live mode is on. */
-  refetchInterval: number | false;
-}
-
-/** The switch for live mode, which is stored in the URL. */
-export function useLive(): Live {
+/** The switch for live mode, which is stored in the URL, and how often a list is refreshed: not unless it is on. */
+export function useLive() {
   const isLive = useSearch({ strict: false, select: ({ live }) => live === '1' });
   const navigate = useNavigate();
   const { history } = useRouter();
@@ -19,16 +13,13 @@ export function useLive(): Live {
     const replaced = history.location;
     await navigate({
       to: '.',
-      search: (search) => ({ ...search, live: isLive ? undefined : '1' }) as never,
+      search: (now: Search) => ({ ...now, live: isLive ? undefined : '1' }),
       replace: true,
       resetScroll: false,
     });
     // It is still the same list.
     copyMemory(replaced, history.location);
   };
-  return {
-    isLive,
-    toggle: () => void toggle(),
-    refetchInterval: isLive ? refreshMs : false,
-  };
+  const refetchInterval: number | false = isLive && refreshMs;
+  return { isLive, toggle: () => void toggle(), refetchInterval };
 }

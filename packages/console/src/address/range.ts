@@ -28,22 +28,15 @@ export function periodOf({ from, range = '24h' }: RangeSearch): string {
   return t`in the last ${label.replace(' ', '\u00a0')}`;
 }
 
-export interface TimeRange {
-  fromMs: number;
-  /** Undefined for a range that ends now. */
-  toMs: number | undefined;
-  interval: Interval;
-}
-
-/** Reads the range from the URL. `fallback` applies if the URL has none. An unknown length counts as 24 h. */
-export function rangeOf(search: RangeSearch, fallback: string, nowMs: number): TimeRange {
+/** Reads the range from the URL. Without one, it is 24 h. A range that ends now has no `toMs`. */
+export function rangeOf(search: RangeSearch, nowMs: number) {
   const fromMs = search.from ? Date.parse(search.from) : Number.NaN;
   if (!Number.isNaN(fromMs)) {
     const toMs = search.to ? Date.parse(search.to) : Number.NaN;
     const end = Number.isNaN(toMs) ? undefined : toMs;
     return { fromMs, toMs: end, interval: intervalFor((end ?? nowMs) - fromMs) };
   }
-  const known = rangeChoices.find(({ key }) => key === (search.range ?? fallback));
+  const known = rangeChoices.find(({ key }) => key === search.range);
   const ms = known?.ms ?? 24 * hourMs;
   return { fromMs: nowMs - ms, toMs: undefined, interval: intervalFor(ms) };
 }

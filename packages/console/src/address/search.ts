@@ -16,25 +16,31 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text ? `?${text}` : '';
 }
 
-/** What a view keeps in the query, by the names of its parameters. */
-export type SearchOf<K extends string> = { [name in K]?: string };
-
-/** Makes a validator that keeps the named parameters and drops the rest. */
-export function keep<K extends string>(...names: K[]) {
-  return (search: Search): SearchOf<K> => {
-    const kept: SearchOf<K> = {};
-    for (const name of names) if (search[name]) kept[name] = search[name];
-    return kept;
-  };
-}
-
+/** What carries over from view to view. */
+export const carriedNames = ['live', 'workspace_id'] as const;
 /** What is open beside a list, which does not change the list. */
 export const besideNames = ['open', 'attempt', 'text'] as const;
+const rangeNames = ['range', 'from', 'to', 'failed_from'] as const;
+const eventNames = ['type', 'subject_type', 'subject_id', 'actor_id', 'action', 'target_id'] as const;
+const deliveryNames = ['webhook_id', 'state', 'event_type', 'event_id'] as const;
+const viewNames = ['q', 'show', 'tab', 'test', 'framework', 'edit', 'replay', 'only_failed'] as const;
+const names = [
+  ...[...carriedNames, ...besideNames, ...rangeNames],
+  ...[...eventNames, ...deliveryNames, ...viewNames],
+];
+
+/** Some of what the query of a URL can have. */
+export type SearchOf<K extends (typeof names)[number]> = { [name in K]?: string };
+
+/** Keeps what the console knows of a query, and drops the rest. */
+export function keptSearch(search: Search): SearchOf<(typeof names)[number]> {
+  return Object.fromEntries(names.flatMap((name) => (search[name] ? [[name, search[name]]] : [])));
+}
 
 /** Returns whether the query of a URL has a filter. What carries over from view to view is not one. */
 export function hasFilter(search: object): boolean {
   return Object.entries(search).some(
-    ([name, value]) => value && !['tab', 'live', 'workspace_id', ...besideNames].includes(name),
+    ([name, value]) => value && !['tab', ...carriedNames, ...besideNames].includes(name),
   );
 }
 
@@ -44,7 +50,7 @@ export function useSetSearch(options: { replace?: boolean } = {}): (part: Search
   return (part) =>
     void navigate({
       to: '.',
-      search: ((now: Search) => ({ ...now, ...part })) as never,
+      search: (now: Search) => ({ ...now, ...part }),
       resetScroll: false,
       ...options,
     });

@@ -5,20 +5,11 @@ import { webhooksQuery } from '../api/webhooks';
 import { plural, rich, t } from '../text/language';
 import { useSetSearch } from './search';
 
-export interface WorkspaceFilter {
-  /** The workspace in the URL, or undefined for all workspaces. */
-  workspaceId: string | undefined;
-  choose: (workspaceId: string | undefined) => void;
-}
-
-/** The workspace filter, which is stored in the URL. */
-export function useWorkspace(): WorkspaceFilter {
+/** The workspace in the URL, or undefined for all workspaces. */
+export function useWorkspace() {
   const workspaceId = useSearch({ strict: false, select: ({ workspace_id }) => workspace_id });
   const set = useSetSearch();
-  return {
-    workspaceId,
-    choose: (next) => set({ workspace_id: next }),
-  };
+  return { workspaceId, choose: (next: string | undefined) => set({ workspace_id: next }) };
 }
 
 /** Keeps the webhooks of a workspace, as the API does for its deliveries and figures. */

@@ -12,7 +12,7 @@ export const rangeStatsQuery = (
   queryOptions({
     queryKey: ['stats', search.range, search.from, search.to, of],
     queryFn: ({ signal }) => {
-      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
+      const { fromMs, toMs, interval } = rangeOf(search, Date.now());
       const until = toMs === undefined ? undefined : new Date(toMs).toISOString();
       return posthorn.stats({ ...of, from: new Date(fromMs).toISOString(), to: until, interval }, { signal });
     },

@@ -5,19 +5,10 @@ import { t } from '../text/language';
 
 const barsMax = 72;
 
-export interface StatsBars {
-  starts: number[];
-  stepMs: number;
-  events: number[];
-  delivered: number[];
-  retried: number[];
-  givenUp: number[];
-  p50: number[];
-  p95: number[];
-}
+export type StatsBars = ReturnType<typeof barsOf>;
 
 /** Merges neighboring buckets until there are few enough bars to tell apart. */
-export function barsOf(stats: Stats): StatsBars {
+export function barsOf(stats: Stats) {
   const size = Math.ceil(stats.buckets.length / barsMax);
   const groups = Array.from({ length: Math.ceil(stats.buckets.length / size) }, (_, group) =>
     stats.buckets.slice(group * size, group * size + size),

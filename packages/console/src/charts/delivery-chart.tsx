@@ -29,6 +29,9 @@ export function DeliveryChart({
   const { totals } = stats;
   const retried = bars.retried.reduce((sum, value) => sum + value, 0);
   const settings = useSettings();
+  const of = webhookId ? { webhook_id: webhookId } : {};
+  const range = { from: stats.from, to: stats.to };
+  const failed = { ...range, ...failedSince(Date.parse(stats.from), settings) };
   const hasFailures = (fromMs: number, toMs: number) =>
     bars.starts.some(
       (at, index) => at >= fromMs && at < toMs && (bars.retried[index] || bars.givenUp[index]),
@@ -41,7 +44,7 @@ export function DeliveryChart({
           ? { from: new Date(fromMs).toISOString() }
           : failedSince(fromMs, settings)),
         to: new Date(toMs - 1).toISOString(),
-        ...(webhookId && { webhook_id: webhookId }),
+        ...of,
         // A delivery that was retried then may have succeeded since, so filter only by the other states.
         ...(part && states[part] && { state: states[part] }),
       },
@@ -69,40 +72,23 @@ export function DeliveryChart({
             onRange={openRange}
             {...(notes && { notes })}
           />
-          <Legend stats={stats} retried={retried} webhookId={webhookId} />
+          <div className="legend">
+            <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
+              <i />
+              {rich`delivered ${<b>{formatCount(totals.delivered)}</b>}`}
+            </Link>
+            <Link to="/deliveries" search={{ ...of, ...failed }} className="warn">
+              <i />
+              {rich`retried ${<b>{formatCount(retried)}</b>}`}
+            </Link>
+            <Link to="/deliveries" search={{ ...of, ...failed, state: 'given_up' }} className="bad">
+              <i />
+              {rich`given up ${<b>{formatCount(totals.given_up)}</b>}`}
+            </Link>
+          </div>
         </>
       )}
     </section>
-  );
-}
-
-function Legend({
-  stats,
-  retried,
-  webhookId,
-}: {
-  stats: Stats;
-  retried: number;
-  webhookId: string | undefined;
-}) {
-  const of = webhookId ? { webhook_id: webhookId } : {};
-  const range = { from: stats.from, to: stats.to };
-  const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
-  return (
-    <div className="legend">
-      <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
-        <i />
-        {rich`delivered ${<b>{formatCount(stats.totals.delivered)}</b>}`}
-      </Link>
-      <Link to="/deliveries" search={{ ...of, ...failed }} className="warn">
-        <i />
-        {rich`retried ${<b>{formatCount(retried)}</b>}`}
-      </Link>
-      <Link to="/deliveries" search={{ ...of, ...failed, state: 'given_up' }} className="bad">
-        <i />
-        {rich`given up ${<b>{formatCount(stats.totals.given_up)}</b>}`}
-      </Link>
-    </div>
   );
 }
 
@@ -114,7 +100,7 @@ export function Figure({
   children,
 }: {
   name: string;
-  search?: Search;
+  search?: Search | undefined;
   isBad?: boolean;
   children: ReactNode;
 }) {

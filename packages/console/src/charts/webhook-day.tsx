@@ -6,23 +6,14 @@ import { formatCount, formatMs, formatShare } from '../text/format';
 import { t } from '../text/language';
 
 /**
- * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Requests them only
- * once the row is on screen or close to it, because an organization can have a hundred webhooks. With `isOneOfFew`,
- * requests them immediately.
+ * The cells of a webhook's last day: sparkline, success rate and, in the list of all webhooks, the response time. There,
+ * requests them only once the row is on screen or close to it, because an organization can have a hundred webhooks.
  */
-export function WebhookDay({
-  webhookId,
-  withP95 = false,
-  isOneOfFew = false,
-}: {
-  webhookId: string;
-  withP95?: boolean;
-  isOneOfFew?: boolean;
-}) {
+export function WebhookDay({ webhookId, isInList = false }: { webhookId: string; isInList?: boolean }) {
   const [cell, isOnScreen] = useOnScreen<HTMLTableCellElement>();
   const { data, isPending } = useQuery({
     ...webhookDayQuery(webhookId),
-    enabled: isOneOfFew || isOnScreen,
+    enabled: !isInList || isOnScreen,
   });
   const wait = isPending ? <i className="bone" aria-hidden="true" /> : '–';
   return (
@@ -31,7 +22,7 @@ export function WebhookDay({
       <td ref={cell} className="r rate">
         {data ? successRate(data) : wait}
       </td>
-      {withP95 && (
+      {isInList && (
         <td className="r wide roomy">
           {data ? (data.totals.p95_ms === null ? '–' : formatMs(data.totals.p95_ms)) : wait}
         </td>

@@ -1,3 +1,4 @@
+import { useSearch } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { useSetSearch } from '../address/search';
 import { Button, Segmented } from '../parts/button';
@@ -7,7 +8,7 @@ import { CodeBlock } from './code-block';
 import { type Piece, prettyJson } from './json';
 
 /** The choice between a body laid out for people and its exact bytes. It is kept in the URL as `text`. */
-export function PrettySwitch({ label, isRaw }: { label: string; isRaw: boolean }) {
+export function PrettySwitch({ label }: { label: string }) {
   const set = useSetSearch({ replace: true });
   return (
     <Segmented
@@ -16,11 +17,13 @@ export function PrettySwitch({ label, isRaw }: { label: string; isRaw: boolean }
         { key: 'pretty', label: t`Pretty` },
         { key: 'raw', label: t`Raw` },
       ]}
-      value={isRaw ? 'raw' : 'pretty'}
+      value={useIsRaw() ? 'raw' : 'pretty'}
       onChange={(text) => set({ text: text === 'raw' ? text : undefined })}
     />
   );
 }
+
+export const useIsRaw = () => useSearch({ strict: false, select: ({ text }) => text === 'raw' });
 
 /** How many characters are shown at first. */
 const shownAtFirst = 50_000;

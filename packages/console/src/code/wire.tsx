@@ -1,8 +1,10 @@
-import type { ResponseHeaders, SentRequest } from '@posthorn/client';
+import type { Attempt, ResponseHeaders, SentRequest } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
+import { formatMs } from '../text/format';
 import { t } from '../text/language';
+import { outcomeOf } from '../text/outcome';
 import { CodeBlock } from './code-block';
-import { JsonText } from './json-text';
+import { JsonText, useIsRaw } from './json-text';
 
 function headerLines(headers: SentRequest['headers'] | ResponseHeaders): [string, string][] {
   return Object.entries(headers).map(([name, value]) => [name, value ?? t`(not shown)`]);
@@ -15,7 +17,7 @@ function rawText(headers: [string, string][], body: string): string {
 /** Headers that every request has, and that say nothing about this one. */
 const standard = /^(accept|accept-encoding|connection|content-length|content-type|user-agent)$/i;
 
-function Message({ headers, body, isRaw }: { headers: [string, string][]; body: string; isRaw: boolean }) {
+function Message({ headers, body }: { headers: [string, string][]; body: string }) {
   const folded = headers.filter(([name]) => standard.test(name));
   const isFolded = folded.length > 1 && folded.length < headers.length;
   return (
@@ -28,7 +30,7 @@ function Message({ headers, body, isRaw }: { headers: [string, string][]; body: 
       )}
       <Headers headers={isFolded ? headers.filter((one) => !folded.includes(one)) : headers} />
       {headers.length > 0 && '\n'}
-      <JsonText text={body} isRaw={isRaw} />
+      <JsonText text={body} isRaw={useIsRaw()} />
     </>
   );
 }
@@ -43,15 +45,7 @@ function Headers({ headers }: { headers: [string, string][] }) {
 }
 
 /** The request as it is sent, without its signatures. Raw shows the exact bytes of the body. */
-export function RequestBox({
-  title,
-  request,
-  isRaw,
-}: {
-  title: string;
-  request: SentRequest;
-  isRaw: boolean;
-}) {
+export function RequestBox({ title, request }: { title: string; request: SentRequest }) {
   const headers = headerLines(request.headers);
   return (
     <div className="wire">
@@ -61,7 +55,7 @@ export function RequestBox({
         text={rawText(headers, request.body ?? '')}
         aside={request.url && <code title={request.url}>POST {request.url}</code>}
       >
-        <Message headers={headers} body={request.body ?? ''} isRaw={isRaw} />
+        <Message headers={headers} body={request.body ?? ''} />
         {request.body === null && (
           <span className="soft">{t`The body is not available: the token lacks events:read, or the event no longer exists.`}</span>
         )}
@@ -82,27 +76,22 @@ const cutBytesMax = 3;
 const isFull = (body: string) =>
   new TextEncoder().encode(body.replaceAll('\ufffd', '?')).length >= storedBytesMax - cutBytesMax;
 
-export function ResponseBox({
-  title,
-  aside,
-  headers,
-  body,
-  nothing,
-  isRaw,
-}: {
-  title: string;
-  aside: string;
-  headers: ResponseHeaders | undefined;
-  body: string | null;
-  nothing: string;
-  isRaw: boolean;
-}) {
-  const lines = headerLines(headers ?? {});
+type Responded = Pick<Attempt, 'http_status' | 'error' | 'duration_ms' | 'response_headers' | 'response'>;
+
+/** What came back from an attempt or a test, or that nothing did. */
+export function ResponseBox({ title, of }: { title: string; of: Responded }) {
+  const { duration_ms: ms, response: body } = of;
+  const headers = headerLines(of.response_headers ?? {});
+  const aside = outcomeOf(of) + (ms === null ? '' : ` · ${formatMs(ms)}`);
   return (
     <div className="wire">
-      <CodeBlock title={title} what={t`the response`} text={rawText(lines, body ?? '')} aside={aside}>
-        <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
-        {!body && <span className="soft">{nothing}</span>}
+      <CodeBlock title={title} what={t`the response`} text={rawText(headers, body ?? '')} aside={aside}>
+        <Message headers={headers} body={body ?? ''} />
+        {!body && (
+          <span className="soft">
+            {of.http_status === null ? t`There was no response.` : t`The response had no body.`}
+          </span>
+        )}
       </CodeBlock>
       {body !== null && isFull(body) && (
         <p className="soft small">{t`First 1 KiB of the body. No more than that is stored.`}</p>

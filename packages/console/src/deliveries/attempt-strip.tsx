@@ -2,9 +2,9 @@ import type { Attempt, DeliveryDetail, Webhook } from '@posthorn/client';
 import { axisOf } from '../charts/wait-axis';
 import { formatDuration, formatMs } from '../text/format';
 import { rich, t } from '../text/language';
+import { outcomeOf } from '../text/outcome';
 import { ClockTime, Countdown, WithTimes } from '../text/time';
 import { useWaitsMs } from '../webhook-form/waits';
-import { outcomeOf } from './delivery-tag';
 import { excerptOf } from './excerpt';
 
 const isGood = ({ http_status }: Attempt) => http_status !== null && http_status >= 200 && http_status < 300;

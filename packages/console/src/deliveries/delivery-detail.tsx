@@ -2,7 +2,7 @@ import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@p
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useLive } from '../address/live';
-import { useSetSearch } from '../address/search';
+import { type Search, useSetSearch } from '../address/search';
 import { useAction, useRequestKey } from '../api/action';
 import { posthorn } from '../api/client';
 import { deliveryQuery, findDelivery } from '../api/deliveries';
@@ -18,14 +18,12 @@ import { Breadcrumb, Identifier } from '../parts/head';
 import { EventLink, WebhookLink } from '../parts/links';
 import { Loaded, ProblemNote } from '../parts/states';
 import { showToast } from '../parts/toast';
-import { Forbidden } from '../session/forbidden';
 import { usePermission } from '../session/token';
 import { useShownItem } from '../shell/views';
-import { formatMs } from '../text/format';
 import { t } from '../text/language';
 import { AttemptStrip } from './attempt-strip';
 import { deliveryMarkdown } from './delivery-markdown';
-import { DeliveryTag, outcomeOf } from './delivery-tag';
+import { DeliveryTag } from './delivery-tag';
 import { Diagnosis, LaterDelivery } from './diagnosis';
 import { isAboutToChange } from './next-attempt';
 
@@ -36,39 +34,27 @@ export function DeliveryDetail() {
 
 /** A delivery, on a page of its own or beside its list. */
 export function DeliveryView({ webhookId, deliveryId }: { webhookId: string; deliveryId: string }) {
-  const may = usePermission();
   const { refetchInterval } = useLive();
   const delivery = useQuery({
     ...deliveryQuery(webhookId, deliveryId),
-    enabled: may.readWebhooks,
     refetchInterval: ({ state }) =>
       state.data && isAboutToChange(state.data, Date.now()) ? 1_000 : refetchInterval,
   });
-  const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
+  const { data: webhook } = useQuery(webhookQuery(webhookId));
   useShownItem(delivery.data?.event_type);
-  if (!may.readWebhooks) return <Forbidden action={t`see deliveries`} scopes={['webhooks:read']} />;
   return (
     <>
       <Breadcrumb>
         <Link to="/deliveries">{t`Deliveries`}</Link>
         <WebhookLink id={webhookId}>{webhook ? webhookName(webhook) : webhookId}</WebhookLink>
       </Breadcrumb>
-      <Loaded query={delivery}>
-        {(data) => <Body key={data.id} delivery={data} webhookId={webhookId} webhook={webhook} />}
-      </Loaded>
+      <Loaded query={delivery}>{(data) => <Body key={data.id} delivery={data} webhook={webhook} />}</Loaded>
     </>
   );
 }
 
-function Body({
-  delivery,
-  webhookId,
-  webhook,
-}: {
-  delivery: Detail;
-  webhookId: string;
-  webhook: Webhook | undefined;
-}) {
+function Body({ delivery, webhook }: { delivery: Detail; webhook: Webhook | undefined }) {
+  const webhookId = delivery.webhook_id;
   const may = usePermission();
   const search = useSearch({ strict: false });
   const navigate = useNavigate();
@@ -81,7 +67,6 @@ function Body({
   const chosen =
     delivery.attempt_log.find(({ attempt }) => String(attempt) === search.attempt) ??
     delivery.attempt_log.at(-1);
-  const isRaw = search.text === 'raw';
   const { request } = delivery;
   const canRedeliver = may.send && webhook?.status === 'active' && delivery.status !== 'pending';
   const redeliver = () =>
@@ -93,7 +78,7 @@ function Body({
           to: '/webhooks/$webhookId/deliveries/$deliveryId',
           params: { webhookId, deliveryId: id },
           // Without a chosen attempt, the page shows the newest one as soon as it is made.
-          search: (now) => ({ ...now, attempt: undefined }) as never,
+          search: (now: Search) => ({ ...now, attempt: undefined }),
           replace: isSame,
           resetScroll: !isSame,
         });
@@ -122,7 +107,7 @@ function Body({
       </div>
       {error && <ProblemNote error={error} isAction />}
       <LaterDelivery delivery={delivery} />
-      <Diagnosis delivery={delivery} webhookId={webhookId} webhook={webhook} />
+      <Diagnosis delivery={delivery} webhook={webhook} />
       {(delivery.attempt_log.length > 0 || !delivery.final || delivery.error === 'disabled') && (
         <AttemptStrip
           delivery={delivery}
@@ -140,7 +125,7 @@ function Body({
             className="link"
           >{t`The event and its other deliveries`}</EventLink>
         )}
-        <PrettySwitch label={t`Body format`} isRaw={isRaw} />
+        <PrettySwitch label={t`Body format`} />
       </div>
       <div className={chosen ? 'two' : undefined}>
         {request && (
@@ -153,10 +138,9 @@ function Body({
                   : t`First request`
             }
             request={chosen ? requestOf(request, chosen) : request}
-            isRaw={isRaw}
           />
         )}
-        {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
+        {chosen && <ResponseBox title={t`Response to attempt ${chosen.attempt}`} of={chosen} />}
       </div>
       {request?.url && (
         <details className="section">
@@ -188,20 +172,6 @@ function requestOf(latest: SentRequest, { attempt, attempted_at: at }: Attempt):
     own[name.toLowerCase()] ?? value,
   ]);
   return { ...latest, headers: Object.fromEntries(headers) };
-}
-
-function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean }) {
-  const time = attempt.duration_ms === null ? '' : ` · ${formatMs(attempt.duration_ms)}`;
-  return (
-    <ResponseBox
-      title={t`Response to attempt ${attempt.attempt}`}
-      aside={`${outcomeOf(attempt)}${time}`}
-      headers={attempt.response_headers}
-      body={attempt.response}
-      nothing={attempt.http_status === null ? t`There was no response.` : t`The response had no body.`}
-      isRaw={isRaw}
-    />
-  );
 }
 
 /** Sends the event again. If a retry is waiting, it is attempted now. Otherwise, a new delivery is created. */

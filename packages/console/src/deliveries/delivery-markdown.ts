@@ -1,6 +1,6 @@
 import type { DeliveryDetail, Webhook } from '@posthorn/client';
 import { webhookName } from '../api/webhook-name';
-import { outcomeOf } from './delivery-tag';
+import { outcomeOf } from '../text/outcome';
 
 const fence = '```';
 const quotedMax = 4_000;

@@ -4,25 +4,18 @@ import { Link } from '@tanstack/react-router';
 import { useLive } from '../address/live';
 import { eventDeliveriesQuery } from '../api/events';
 import { DeliveryLink, WebhookLink } from '../parts/links';
+import { Note } from '../parts/note';
 import { usePermission } from '../session/token';
 import { formatMs } from '../text/format';
 import { plural, rich, t } from '../text/language';
+import { outcomeOf } from '../text/outcome';
 import { TimeAgo, WithTimes } from '../text/time';
 import { ChangeUrl, redirectTarget } from '../webhooks/remedies';
-import { DeliveryTag, outcomeOf } from './delivery-tag';
+import { DeliveryTag } from './delivery-tag';
 import { isHeld } from './next-attempt';
 
 /** What happened and what to do about it, at the top of the page. */
-export function Diagnosis({
-  delivery,
-  webhookId,
-  webhook,
-}: {
-  delivery: DeliveryDetail;
-  webhookId: string;
-  /** Undefined until it is loaded. */
-  webhook: Webhook | undefined;
-}) {
+export function Diagnosis({ delivery, webhook }: { delivery: DeliveryDetail; webhook: Webhook | undefined }) {
   const may = usePermission();
   const latest = delivery.attempt_log.at(-1);
   if (delivery.status === 'success') {
@@ -32,40 +25,41 @@ export function Diagnosis({
         ? t`the receiver responded with ${Number(status)}.`
         : t`the receiver responded with ${Number(status)} in ${formatMs(ms)}.`;
     return (
-      <div className="note ok">
-        <b>
-          {plural(attempts, 'Delivered:', 'Delivered after {0} attempts:')} {response}
-        </b>
-      </div>
+      <Note
+        kind="ok"
+        title={`${plural(attempts, 'Delivered:', 'Delivered after {0} attempts:')} ${response}`}
+      />
     );
   }
+  const openWebhook = (
+    <WebhookLink id={delivery.webhook_id} className="btn slim">{t`Open the webhook`}</WebhookLink>
+  );
   if (isHeld(delivery)) {
     return (
-      <div className="note warn">
-        <b>{t`This delivery is waiting until the webhook is active.`}</b>
+      <Note
+        kind="warn"
+        title={t`This delivery is waiting until the webhook is active.`}
+        actions={openWebhook}
+      >
         <p>{t`The webhook is paused or not verified. After that, the attempts continue.`}</p>
         {latest?.error_detail && (
           <p className="small">{rich`Latest attempt: ${<WithTimes text={latest.error_detail} />}`}</p>
         )}
-        <OpenWebhook webhookId={webhookId} />
-      </div>
+      </Note>
     );
   }
   if (!latest && delivery.final) {
     return (
-      <div className="note">
-        <b>{t`Not sent: the webhook was disabled before the first attempt.`}</b>
+      <Note title={t`Not sent: the webhook was disabled before the first attempt.`} actions={openWebhook}>
         <p>{t`If the webhook is still disabled, activate it. Then redeliver the event, or replay a time range.`}</p>
-        <OpenWebhook webhookId={webhookId} />
-      </div>
+      </Note>
     );
   }
   if (!latest) {
     return (
-      <div className="note calm">
-        <b>{t`No attempt yet.`}</b>
+      <Note kind="calm" title={t`No attempt yet.`}>
         <p>{t`The delivery is waiting for its first attempt.`}</p>
-      </div>
+      </Note>
     );
   }
   const alike = delivery.attempt_log.filter(
@@ -73,11 +67,21 @@ export function Diagnosis({
   ).length;
   const target = webhook && redirectTarget(delivery, webhook);
   const isDisabled = delivery.error === 'disabled';
+  const isAboutSignature = /secret|signature|raw body/.test(latest.remedy ?? '');
   return (
-    <div className={delivery.final ? 'note' : 'note warn'}>
-      <b>
-        <WithTimes text={latest.error_detail ?? t`The latest attempt failed: ${outcomeOf(latest)}.`} />
-      </b>
+    <Note
+      kind={delivery.final ? 'bad' : 'warn'}
+      title={latest.error_detail ?? t`The latest attempt failed: ${outcomeOf(latest)}.`}
+      actions={
+        (isDisabled || target || isAboutSignature) && (
+          <>
+            {isDisabled && openWebhook}
+            {target && may.send && <ChangeUrl webhook={webhook} url={target} kind="slim" />}
+            {isAboutSignature && <Link to="/verify" className="btn slim">{t`Check a signature…`}</Link>}
+          </>
+        )
+      }
+    >
       <p>
         {latest.remedy && <WithTimes text={latest.remedy} />}{' '}
         {delivery.attempts > 1 && t`${alike} of ${delivery.attempts} attempts ended this way.`}{' '}
@@ -85,26 +89,7 @@ export function Diagnosis({
           ? t`Then the webhook was disabled. If it is still disabled, activate it before you redeliver the event.`
           : delivery.final && t`The delivery will not be retried automatically.`}
       </p>
-      {isDisabled && <OpenWebhook webhookId={webhookId} />}
-      {target && may.send && (
-        <div className="actions">
-          <ChangeUrl webhook={webhook} url={target} isSlim />
-        </div>
-      )}
-      {/secret|signature|raw body/.test(latest.remedy ?? '') && (
-        <div className="actions">
-          <Link to="/verify" className="btn slim">{t`Check a signature…`}</Link>
-        </div>
-      )}
-    </div>
-  );
-}
-
-function OpenWebhook({ webhookId }: { webhookId: string }) {
-  return (
-    <div className="actions">
-      <WebhookLink id={webhookId} className="btn slim">{t`Open the webhook`}</WebhookLink>
-    </div>
+    </Note>
   );
 }
 

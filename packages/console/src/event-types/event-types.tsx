@@ -2,6 +2,7 @@ import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useId, useState } from 'react';
+import type { Search } from '../address/search';
 import { useAction } from '../api/action';
 import { posthorn } from '../api/client';
 import { eventTypesQuery } from '../api/events';
@@ -13,16 +14,13 @@ import { type Column, Table } from '../lists/table';
 import { Button } from '../parts/button';
 import { Form } from '../parts/form';
 import { Loaded, ProblemNote } from '../parts/states';
-import { Forbidden } from '../session/forbidden';
 import { usePermission } from '../session/token';
 import { rich, t } from '../text/language';
 import { TypeName, WithCode } from '../text/type-name';
 import { TestResult } from '../webhooks/test-view';
 
 export function EventTypes() {
-  const may = usePermission();
-  const types = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
-  if (!may.readEvents) return <Forbidden action={t`see event types`} scopes={['events:read']} />;
+  const types = useQuery(eventTypesQuery);
   return (
     <>
       <h1>{t`Event types`}</h1>
@@ -54,7 +52,7 @@ function Catalogue({ types }: { types: EventType[] }) {
                 <Link
                   key={one.type}
                   to="/event-types"
-                  search={(now) => ({ ...now, type: one.type })}
+                  search={(now: Search) => ({ ...now, type: one.type })}
                   activeOptions={{ exact: true }}
                   aria-current={one.type === type ? 'page' : undefined}
                   className="mono"
@@ -87,7 +85,7 @@ function TypeDetail({ type }: { type: EventType }) {
     <article className="stack">
       <Link
         to="/event-types"
-        search={(now) => ({ ...now, type: undefined }) as never}
+        search={(now: Search) => ({ ...now, type: undefined })}
         className="link back-to-types"
       >{t`All event types`}</Link>
       <div className="head">
@@ -166,13 +164,6 @@ export interface JsonSchema {
   format?: string;
 }
 
-interface SchemaRow {
-  path: string;
-  type: string;
-  isRequired: boolean;
-  note: string;
-}
-
 function typeOf(schema: JsonSchema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(` ${t`or`} `);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -188,7 +179,10 @@ function noteOf(schema: JsonSchema): string {
   return [schema.description, values].filter(Boolean).join(' ');
 }
 
-function rowsOf(schema: JsonSchema, prefix = ''): SchemaRow[] {
+function rowsOf(
+  schema: JsonSchema,
+  prefix = '',
+): { path: string; type: string; isRequired: boolean; note: string }[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`;
     const isRequired = schema.required?.includes(name) ?? false;

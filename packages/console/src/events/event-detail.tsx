@@ -1,18 +1,18 @@
 import type { Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { type EventWithText, eventQuery, subjectHistoryQuery } from '../api/events';
 import { curlOfPath } from '../code/curl';
-import { JsonBlock, PrettySwitch } from '../code/json-text';
+import { JsonBlock, PrettySwitch, useIsRaw } from '../code/json-text';
 import { Button } from '../parts/button';
 import { copyText } from '../parts/copy';
+import { Facts } from '../parts/facts';
 import { Breadcrumb, Identifier } from '../parts/head';
 import { EventLink } from '../parts/links';
 import { Loaded } from '../parts/states';
-import { Forbidden } from '../session/forbidden';
 import { usePermission } from '../session/token';
 import { useShownItem } from '../shell/views';
-import { t } from '../text/language';
+import { rich, t } from '../text/language';
 import { ClockTime, ExactTime } from '../text/time';
 import { EventWay } from './event-way';
 
@@ -23,10 +23,8 @@ export function EventDetail() {
 
 /** An event, on a page of its own or beside its list. */
 export function EventView({ eventId }: { eventId: string }) {
-  const may = usePermission();
-  const event = useQuery({ ...eventQuery(eventId), enabled: may.readEvents });
+  const event = useQuery(eventQuery(eventId));
   useShownItem(event.data?.event.type);
-  if (!may.readEvents) return <Forbidden action={t`see events`} scopes={['events:read']} />;
   return (
     <>
       <Breadcrumb>
@@ -39,7 +37,6 @@ export function EventView({ eventId }: { eventId: string }) {
 
 function Body({ found: { event, payloadText } }: { found: EventWithText }) {
   const may = usePermission();
-  const isRaw = useSearch({ strict: false }).text === 'raw';
   return (
     <>
       <div className="head">
@@ -52,28 +49,20 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
       </div>
       <div className="two section">
         <div className="stack">
-          <dl className="facts">
-            <dt>{t`Recorded`}</dt>
-            <dd>
-              <ExactTime at={event.created_at} />
-            </dd>
-            <dt>{t`Subject`}</dt>
-            <dd>
-              {event.subject.type}{' '}
-              <Link to="/events" search={{ subject_id: event.subject.id }} className="link mono">
-                {event.subject.id}
-              </Link>
-            </dd>
-            <dt>{t`Actor`}</dt>
-            <dd>
-              {event.actor.type}{' '}
-              <Link to="/events" search={{ actor_id: event.actor.id }} className="link mono">
-                {event.actor.id}
-              </Link>
-            </dd>
-            <dt>{t`Workspace`}</dt>
-            <dd>{event.workspace_id ? <code>{event.workspace_id}</code> : t`whole organization`}</dd>
-          </dl>
+          <Facts
+            of={[
+              { name: t`Recorded`, is: <ExactTime at={event.created_at} /> },
+              {
+                name: t`Subject`,
+                is: rich`${event.subject.type} ${linkTo({ subject_id: event.subject.id })}`,
+              },
+              { name: t`Actor`, is: rich`${event.actor.type} ${linkTo({ actor_id: event.actor.id })}` },
+              {
+                name: t`Workspace`,
+                is: event.workspace_id ? <code>{event.workspace_id}</code> : t`whole organization`,
+              },
+            ]}
+          />
           {may.readWebhooks && <EventWay event={event} />}
           <SubjectHistory event={event} />
         </div>
@@ -82,14 +71,21 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             title={t`Payload`}
             text={payloadText}
             what={t`the payload`}
-            aside={<PrettySwitch label={t`Payload format`} isRaw={isRaw} />}
-            isRaw={isRaw}
+            aside={<PrettySwitch label={t`Payload format`} />}
+            isRaw={useIsRaw()}
           />
         </div>
       </div>
     </>
   );
 }
+
+/** The ID that a filter has, and the list of events with it. */
+const linkTo = (filter: { subject_id: string } | { actor_id: string }) => (
+  <Link to="/events" search={filter} className="link mono">
+    {Object.values(filter)}
+  </Link>
+);
 
 /** What happened to the subject before and after, newest first. */
 export function SubjectHistory({ event }: { event: Event }) {

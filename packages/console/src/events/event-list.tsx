@@ -13,7 +13,6 @@ import { NoMatch } from '../lists/no-match';
 import { type Column, Table } from '../lists/table';
 import { EventLink } from '../parts/links';
 import { ProblemNote } from '../parts/states';
-import { Forbidden } from '../session/forbidden';
 import { usePermission, useToken } from '../session/token';
 import { shortId } from '../text/identifier';
 import { plural, t } from '../text/language';
@@ -27,12 +26,6 @@ import { NoEvents } from './no-events';
 import { type FoundOutcome, Outcome, useOutcomes } from './outcome-cell';
 import { useTail } from './tail';
 
-export function EventList() {
-  const may = usePermission();
-  if (!may.readEvents) return <Forbidden action={t`see events`} scopes={['events:read']} />;
-  return <Events />;
-}
-
 const columns: Column[] = [
   { name: t`Time`, width: '112px', onPhone: '98px' },
   { name: t`Type`, className: 'type-col' },
@@ -42,7 +35,7 @@ const columns: Column[] = [
 ];
 const deliveredColumn: Column = { name: t`Delivered`, className: 'r wide', width: '92px' };
 
-function Events() {
+export function EventList() {
   const search: EventSearch = useSearch({ from: '/events' });
   const { organization_id } = useToken();
   const may = usePermission();

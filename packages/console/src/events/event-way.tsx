@@ -7,7 +7,7 @@ import { eventDeliveriesQuery } from '../api/events';
 import { webhookNames } from '../api/webhook-name';
 import { webhooksQuery } from '../api/webhooks';
 import { placesOf } from '../charts/wait-axis';
-import { DeliveryTag, HeldNote, outcomeOf } from '../deliveries/delivery-tag';
+import { DeliveryTag, HeldNote } from '../deliveries/delivery-tag';
 import { isAboutToChange, isHeld } from '../deliveries/next-attempt';
 import { Button } from '../parts/button';
 import { DeliveryLink, WebhookLink } from '../parts/links';
@@ -15,6 +15,7 @@ import { Loaded } from '../parts/states';
 import { formatDuration, formatMs } from '../text/format';
 import { shortId } from '../text/identifier';
 import { plural, rich, t } from '../text/language';
+import { outcomeOf } from '../text/outcome';
 import { ClockTime, Countdown } from '../text/time';
 
 /** Why a webhook did not get an event, in a few words. */

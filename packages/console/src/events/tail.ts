@@ -9,25 +9,11 @@ import { neededRuns, type TailRun, withEvent, withRun } from './live-rows';
 const freshMs = 2_000;
 const none: readonly TailRun[] = [];
 
-export interface TailView {
-  isConnected: boolean;
-  /** Why the service refuses the tail, which connects again after the time that the service asks for, if any. */
-  error: Error | undefined;
-  /** Connects again now. */
-  retry: () => void;
-  /** What was received with this filter, each time live mode was on. */
-  runs: readonly TailRun[];
-  /** The IDs of the events that have just arrived. */
-  fresh: ReadonlySet<string>;
-  /** Forgets what the list has made superfluous. */
-  forget: (pages: readonly EventPage[]) => void;
-}
-
 /**
- * Follows the stream while `isOn`. New rows are added at the top. If the page is scrolled down, the
- * browser's scroll anchoring keeps the visible rows in place.
+ * Follows the stream while `isOn`: what was received with this filter, each time live mode was on, and which of it is
+ * fresh. The error says why the service refuses the tail, which connects again after the time that the service asks for.
  */
-export function useTail(organizationId: string, filter: EventFilter, isOn: boolean): TailView {
+export function useTail(organizationId: string, filter: EventFilter, isOn: boolean) {
   const [isConnected, setConnected] = useState(false);
   const [error, setError] = useState<Error>();
   const [starts, setStarts] = useState(0);

@@ -7,7 +7,7 @@ import {
   useCallback,
   useState,
 } from 'react';
-import { useSetSearch } from '../address/search';
+import { type Search, useSetSearch } from '../address/search';
 import { lastingStorage } from '../browser/storage';
 import { createStore, useStore } from '../browser/store';
 import { IconButton } from '../parts/icon';
@@ -24,7 +24,7 @@ const widthMax = 1_000;
 const stepPx = 32;
 
 /** What is open beside the list, by its ID in the URL, and what makes a row open it there. */
-export function useBeside(): { open: string | undefined; rowProps: (id: string) => RowProps } {
+export function useBeside() {
   const inUrl = useSearch({ strict: false, select: ({ open }) => open });
   const hasRoom = useStore(isWide);
   const open = hasRoom ? inUrl : undefined;
@@ -39,7 +39,7 @@ export function useBeside(): { open: string | undefined; rowProps: (id: string) 
               event.preventDefault();
               void navigate({
                 to: '.',
-                search: (now) => ({ ...now, open: id, attempt: undefined }) as never,
+                search: (now: Search) => ({ ...now, open: id, attempt: undefined }),
                 replace: open !== undefined,
                 resetScroll: false,
               });

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { closest, distance } from 'fastest-levenshtein';
 import type { ReactNode } from 'react';
-import { hasFilter } from '../address/search';
+import { hasFilter, type Search } from '../address/search';
 import { WholeOrganization } from '../address/workspace';
 import { eventTypesQuery } from '../api/events';
 import { Button } from '../parts/button';
@@ -56,10 +56,10 @@ function unknownType(type: string, known: readonly string[]): ReactNode {
       to="."
       className="link mono"
       // The filter is called `type` for events and `event_type` for deliveries.
-      search={(now) =>
+      search={(now: Search) =>
         Object.fromEntries(
           Object.entries(now).map(([name, value]) => [name, value === type ? nearest : value]),
-        ) as never
+        )
       }
     >
       {nearest}
@@ -80,7 +80,7 @@ export function ClearFilters() {
   const navigate = useNavigate();
   return (
     <Button
-      onClick={() => void navigate({ to: '.', search: ({ live, tab }) => ({ live, tab }) as never })}
+      onClick={() => void navigate({ to: '.', search: ({ live, tab }: Search) => ({ live, tab }) })}
     >{t`Clear the filters`}</Button>
   );
 }

@@ -10,20 +10,10 @@ export function headingOf(
   if (attention > 0) return plural(attention, '{0} webhook needs attention', '{0} webhooks need attention');
   if (webhooks.length === 0) return workspaceId ? t`${workspaceId} has no webhooks of its own` : t`Welcome`;
   const active = webhooks.filter(({ status }) => status === 'active').length;
-  if (active === 0) return workspaceId ? t`No webhook of ${workspaceId} is active` : t`No webhook is active`;
+  if (active === 0) return t`No webhook is active`;
   // Not all of them are delivering, so they are not all healthy. Which ones wait is said next to the heading.
-  if (webhooks.some(({ waitsUntil }) => waitsUntil))
-    return workspaceId ? t`No webhook of ${workspaceId} needs attention` : t`No webhook needs attention`;
-  if (active < webhooks.length)
-    return workspaceId
-      ? plural(
-          active,
-          'The active webhook of {1} is healthy',
-          'All {0} active webhooks of {1} are healthy',
-          workspaceId,
-        )
-      : plural(active, 'The active webhook is healthy', 'All {0} active webhooks are healthy');
-  return workspaceId
-    ? plural(active, 'The webhook of {1} is healthy', 'All {0} webhooks of {1} are healthy', workspaceId)
+  if (webhooks.some(({ waitsUntil }) => waitsUntil)) return t`No webhook needs attention`;
+  return active < webhooks.length
+    ? plural(active, 'The active webhook is healthy', 'All {0} active webhooks are healthy')
     : plural(active, 'The webhook is healthy', 'All {0} webhooks are healthy');
 }

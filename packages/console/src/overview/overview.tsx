@@ -1,4 +1,4 @@
-import type { Delivery, Page, Stats } from '@posthorn/client';
+import type { Stats } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useLive } from '../address/live';
@@ -41,6 +41,12 @@ function Figures() {
   const queries = overviewQueries(search, workspaceId);
   const stats = useQuery({ ...queries.stats, refetchInterval });
   const waiting = useQuery({ ...queries.waiting, refetchInterval });
+  const { data: page } = waiting;
+  const waitingText = page
+    ? `${formatCount(page.data.length)}${page.hasMore ? '+' : ''}`
+    : isLoading(waiting)
+      ? '…'
+      : '–';
   const shown = webhooks.data && inWorkspace(webhooks.data, workspaceId);
   return (
     <>
@@ -61,16 +67,19 @@ function Figures() {
       {/* Problems come first: whatever is shown before they are loaded would move down. */}
       {!webhooks.isPending && webhooks.data?.length !== 0 && (
         <>
-          <Loaded query={stats} skeleton={<FigureSkeleton period={periodOf(search)} />}>
+          <Loaded
+            query={stats}
+            skeleton={
+              <div role="status" aria-label={t`Loading`}>
+                <FigureRow period={periodOf(search)} />
+                <div className="chart tall" />
+              </div>
+            }
+          >
             {(data) => (
               <>
                 {!(shown?.length === 0 && isQuiet(data)) && (
-                  <FigureRow
-                    stats={data}
-                    period={periodOf(search)}
-                    waiting={waiting.data}
-                    isCounting={isLoading(waiting)}
-                  />
+                  <FigureRow stats={data} period={periodOf(search)} waiting={waitingText} />
                 )}
                 <DeliveryChart stats={data}>
                   <RangePicker search={search} fallback="24h" />
@@ -95,66 +104,37 @@ function Figures() {
 /** Returns whether there is something to wait for. If not, a note above says what went wrong. */
 const isLoading = ({ error }: { error: unknown }) => error === null || isUnreachable(error);
 
-/** What each figure is, and which time it covers. */
-const figureNames = (period: string) =>
-  [
-    t`delivered ${period}`,
-    t`failed attempts ${period}`,
-    t`given up ${period}`,
-    t`waiting to retry now`,
-    t`response time ${period}, p50 / p95`,
-  ] as const;
-
-/** A placeholder for the figures and the chart, so that nothing moves when they are loaded. */
-function FigureSkeleton({ period }: { period: string }) {
-  return (
-    <div role="status" aria-label={t`Loading`}>
-      <div className="figures">
-        {figureNames(period).map((name) => (
-          <Figure key={name} name={name}>
-            <span className="skeleton">
-              <i />
-            </span>
-          </Figure>
-        ))}
-      </div>
-      <div className="chart tall" />
-    </div>
+/** What happened in the period. Until it is known, placeholders, so that nothing moves when it is. */
+function FigureRow({ period, stats, waiting }: { period: string; stats?: Stats; waiting?: string }) {
+  const settings = useSettings();
+  const totals = stats?.totals;
+  const range = stats && { from: stats.from, to: stats.to };
+  const failed = range && { ...range, ...failedSince(Date.parse(range.from), settings) };
+  const p95 = totals?.p95_ms != null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>;
+  const p50 = totals?.p50_ms == null ? '–' : formatMs(totals.p50_ms);
+  const counted = (count = 0) => totals && formatCount(count);
+  const bone = (
+    <span className="skeleton">
+      <i />
+    </span>
   );
-}
-
-function FigureRow({
-  stats,
-  period,
-  waiting,
-  isCounting,
-}: {
-  stats: Stats;
-  period: string;
-  waiting: Page<Delivery> | undefined;
-  isCounting: boolean;
-}) {
-  const { totals } = stats;
-  const [delivered, failedAttempts, givenUp, toRetry, responseTime] = figureNames(period);
-  const range = { from: stats.from, to: stats.to };
-  const failed = { ...range, ...failedSince(Date.parse(stats.from), useSettings()) };
   return (
     <div className="figures">
-      <Figure name={delivered} search={{ ...range, state: 'delivered' }}>
-        {formatCount(totals.delivered)}
+      <Figure name={t`delivered ${period}`} search={range && { ...range, state: 'delivered' }}>
+        {counted(totals?.delivered) ?? bone}
       </Figure>
-      <Figure name={failedAttempts}>{formatCount(totals.failed_attempts)}</Figure>
-      <Figure name={givenUp} search={{ ...failed, state: 'given_up' }} isBad={totals.given_up > 0}>
-        {formatCount(totals.given_up)}
+      <Figure name={t`failed attempts ${period}`}>{counted(totals?.failed_attempts) ?? bone}</Figure>
+      <Figure
+        name={t`given up ${period}`}
+        search={failed && { ...failed, state: 'given_up' }}
+        isBad={(totals?.given_up ?? 0) > 0}
+      >
+        {counted(totals?.given_up) ?? bone}
       </Figure>
-      <Figure name={toRetry} search={{ state: 'retrying' }}>
-        {waiting ? formatCount(waiting.data.length) : isCounting ? '…' : '–'}
-        {waiting?.hasMore && '+'}
+      <Figure name={t`waiting to retry now`} search={stats && { state: 'retrying' }}>
+        {stats ? waiting : bone}
       </Figure>
-      <Figure name={responseTime}>
-        {totals.p50_ms === null ? '–' : formatMs(totals.p50_ms)}
-        {totals.p95_ms !== null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>}
-      </Figure>
+      <Figure name={t`response time ${period}, p50 / p95`}>{totals ? [p50, p95] : bone}</Figure>
     </div>
   );
 }

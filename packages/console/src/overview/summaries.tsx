@@ -43,7 +43,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
                   {shownStatusOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
                 </div>
               </td>
-              <WebhookDay webhookId={webhook.id} isOneOfFew />
+              <WebhookDay webhookId={webhook.id} />
             </tr>
           ))}
         </Table>

@@ -87,20 +87,13 @@ function Content({
 }
 
 /** Asks before an action: `ask` opens the dialog, without the error of an earlier time, and `dialog` is its state. */
-export function useConfirm({
-  reset,
-  isPending,
-  error,
-}: {
-  reset: () => void;
-  isPending: boolean;
-  error: unknown;
-}) {
+export function useConfirm(action: { reset: () => void; isPending: boolean; error: unknown }) {
   const [isOpen, setOpen] = useState(false);
   const close = () => setOpen(false);
   const ask = () => {
-    reset();
+    action.reset();
     setOpen(true);
   };
-  return { ask, close, dialog: { isOpen, onClose: close, isBusy: isPending, error } };
+  const { isPending: isBusy, error } = action;
+  return { ask, close, dialog: { isOpen, onClose: close, isBusy, error } };
 }

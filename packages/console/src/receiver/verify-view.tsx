@@ -2,6 +2,7 @@ import { readRequest, type Verdict, verdictOf } from '@posthorn/receiver/verdict
 import { useState } from 'react';
 import { Button } from '../parts/button';
 import { Form } from '../parts/form';
+import { Note } from '../parts/note';
 import { formatDuration } from '../text/format';
 import { rich, t } from '../text/language';
 
@@ -74,28 +75,25 @@ webhook-signature: v1,…
 function VerdictNote({ verdict }: { verdict: Verdict | 'unread' }) {
   if (verdict === 'unread') {
     return (
-      <div className="note" role="status">
-        <b>{t`This is not a request`}</b>
+      <Note role="status" title={t`This is not a request`}>
         <p>{t`Paste its headers, an empty line and the body.`}</p>
-      </div>
+      </Note>
     );
   }
-  if (verdict.ok) {
+  if (!verdict.ok) {
     return (
-      <div className="note ok" role="status">
-        <b>{t`The signature is valid`}</b>
-        <p>
-          {verdict.signedAt
-            ? t`Signed ${formatDuration(Math.max(0, Date.now() - verdict.signedAt.getTime()))} ago. A receiver accepts it for 5 minutes.`
-            : t`Only X-Service-Signature matched, which does not cover the time.`}
-        </p>
-      </div>
+      <Note role="status" title={rich`Not verified ${<code>{verdict.reason}</code>}`}>
+        <p>{verdict.detail}</p>
+      </Note>
     );
   }
   return (
-    <div className="note" role="status">
-      <b>{rich`Not verified ${<code>{verdict.reason}</code>}`}</b>
-      <p>{verdict.detail}</p>
-    </div>
+    <Note kind="ok" role="status" title={t`The signature is valid`}>
+      <p>
+        {verdict.signedAt
+          ? t`Signed ${formatDuration(Math.max(0, Date.now() - verdict.signedAt.getTime()))} ago. A receiver accepts it for 5 minutes.`
+          : t`Only X-Service-Signature matched, which does not cover the time.`}
+      </p>
+    </Note>
   );
 }

@@ -4,7 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react';
 import { useFieldValue } from '../address/field-value';
 import { rangeChoices } from '../address/range';
-import { useSetSearch } from '../address/search';
+import { type Search, useSetSearch } from '../address/search';
 import { useAction, useRequestKey } from '../api/action';
 import { posthorn } from '../api/client';
 import { webhookName } from '../api/webhook-name';
@@ -15,10 +15,9 @@ import { Confirm, useConfirm } from '../parts/confirm';
 import { Check, Form } from '../parts/form';
 import { Breadcrumb } from '../parts/head';
 import { WebhookLink } from '../parts/links';
+import { Note } from '../parts/note';
 import { Loaded } from '../parts/states';
 import { TimeField } from '../parts/time-field';
-import { Forbidden } from '../session/forbidden';
-import { sendScopes, usePermission } from '../session/token';
 import { formatCount, formatExact } from '../text/format';
 import { plural, rich, t } from '../text/language';
 import { TimeAgo } from '../text/time';
@@ -26,11 +25,9 @@ import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
 
 /** Sends a range of past events again. The URL contains the range and the running replay. */
 export function ReplayView() {
-  const may = usePermission();
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
   const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
-  const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.send) return <Forbidden action={t`replay events`} scopes={sendScopes} />;
+  const webhook = useQuery(webhookQuery(webhookId));
   return (
     <Loaded query={webhook}>
       {(data) => (
@@ -130,7 +127,7 @@ function RangeForm({ webhook }: { webhook: Webhook }) {
         action={start.isPending ? t`Starting…` : t`Replay`}
         onConfirm={() =>
           start.mutate(undefined, {
-            onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
+            onSuccess: ({ id }) => void navigate({ search: (now: Search) => ({ ...now, replay: id }) }),
           })
         }
       >
@@ -172,8 +169,7 @@ function Preview({ preview }: { preview: ReplayPreview }) {
   const { unlisted } = preview;
   const note = certaintyNotes[preview.certainty];
   return (
-    <div className="note calm">
-      <b>{sentenceOf(preview)}</b>
+    <Note kind="calm" title={sentenceOf(preview)}>
       {note && <p>{note}</p>}
       {unlisted > 0 && (
         <p>
@@ -190,7 +186,7 @@ function Preview({ preview }: { preview: ReplayPreview }) {
           {preview.byType.map(({ type, count }) => `${type}\u00a0${formatCount(count)}`).join('\u00a0· ')}
         </p>
       )}
-    </div>
+    </Note>
   );
 }
 
@@ -201,25 +197,23 @@ function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replayId: str
     <Loaded query={replay} lines={3}>
       {({ status, total, done, created_at }) => (
         <section className="form section">
-          <div
-            className={status === 'cancelled' ? 'note' : status === 'done' ? 'note ok' : 'note calm'}
+          <Note
+            kind={({ running: 'calm', done: 'ok', cancelled: 'bad' } as const)[status]}
             role="status"
-          >
-            <b>
+            title={
               {
-                {
-                  running: t`${done} of ${total} events are queued.`,
-                  done: plural(done, 'Done: {0} event is queued.', 'Done: {0} events are queued.'),
-                  cancelled: t`Canceled after ${done} of ${total}: the webhook is not active.`,
-                }[status]
-              }
-            </b>
+                running: t`${done} of ${total} events are queued.`,
+                done: plural(done, 'Done: {0} event is queued.', 'Done: {0} events are queued.'),
+                cancelled: t`Canceled after ${done} of ${total}: the webhook is not active.`,
+              }[status]
+            }
+          >
             <p>
               {rich`Started ${<TimeAgo at={created_at} />}.`}{' '}
               {status === 'running' &&
                 t`You can leave this page. The replay continues, and you can return to this URL to see its progress.`}
             </p>
-          </div>
+          </Note>
           <div
             className="progress"
             role="progressbar"

@@ -1,14 +1,18 @@
-import { Fragment } from 'react';
+import { type ComponentType, Fragment } from 'react';
 import { productName, useSettings } from '../api/settings';
 import { Empty } from '../parts/states';
 import { rich, t } from '../text/language';
 import { type Scope, useToken } from './token';
 
-/** Says which of the scopes that a view needs the token does not have. */
-export function Forbidden({ action, scopes }: { action: string; scopes: Scope[] }) {
-  const isPortal = useToken().portal;
+/** What a view is for, and the scopes that a token needs for it. */
+export type Need = [action: string, scopes: Scope[]];
+
+/** Shows a view to a token with its scopes. To any other, it says which of them are missing. */
+export function Gate({ need: [action, scopes], view: View }: { need: Need; view: ComponentType }) {
+  const token = useToken();
+  if (scopes.every((scope) => token.scopes.includes(scope))) return <View />;
   return (
-    <Empty title={isPortal ? t`This session cannot ${action}` : t`This token cannot ${action}`}>
+    <Empty title={token.portal ? t`This session cannot ${action}` : t`This token cannot ${action}`}>
       <p>
         <MissingScopes scopes={scopes} />
       </p>

@@ -4,6 +4,7 @@ import { useStore } from '../browser/store';
 import { CodeBlock } from '../code/code-block';
 import { Button } from '../parts/button';
 import { Field, Form } from '../parts/form';
+import { Note } from '../parts/note';
 import { Brand } from '../shell/navigation';
 import { rich, t } from '../text/language';
 import { hasKeptInput } from './kept-input';
@@ -39,15 +40,18 @@ export function SignIn() {
           <>
             <h1>{t`Sign in with a token`}</h1>
             {state.kind === 'ended' && (
-              <div className="note warn" role="alert">
-                <b>{cameFrom === 'link' ? t`This link is no longer valid` : t`The token was not accepted`}</b>
+              <Note
+                kind="warn"
+                role="alert"
+                title={cameFrom === 'link' ? t`This link is no longer valid` : t`The token was not accepted`}
+              >
                 <p>
                   {cameFrom === 'link'
                     ? t`It may have expired. Open the page that the link came from to get a new one, or sign in with a token.`
                     : state.reason}{' '}
                   {keptNote}
                 </p>
-              </div>
+              </Note>
             )}
             <Form onSubmit={() => token && openSession(token)}>
               <Field

@@ -1,8 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useSettings } from '../api/settings';
 import { Button } from '../parts/button';
+import { Facts } from '../parts/facts';
 import { tokenViewName } from '../shell/views';
-import { t } from '../text/language';
+import { rich, t } from '../text/language';
 import { ExactTime } from '../text/time';
 import { leave } from './session';
 import { type Scope, useToken } from './token';
@@ -26,45 +27,39 @@ export function TokenView() {
         <span className="grow" />
         {!token.portal && <Button onClick={() => leave(client)}>{t`Sign out`}</Button>}
       </div>
-      <dl className="facts section">
-        <dt>{t`Acts as`}</dt>
-        <dd>
-          {token.actor.type} <code>{token.actor.id}</code>
-        </dd>
-        <dt>{t`Organization`}</dt>
-        <dd>
-          {token.organization_name} <code>{token.organization_id}</code>
-        </dd>
-        <dt>{t`Workspace`}</dt>
-        <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : t`whole organization`}</dd>
-        <dt>{token.portal ? t`Ends` : t`Expires`}</dt>
-        <dd>
-          <ExactTime at={token.expires_at} />
-        </dd>
-        <dt>{t`Created`}</dt>
-        <dd>
-          <ExactTime at={token.created_at} />
-        </dd>
-        <dt>{t`Token ID`}</dt>
-        <dd className="mono">{token.id}</dd>
-      </dl>
+      <section className="section">
+        <Facts
+          of={[
+            { name: t`Acts as`, is: rich`${token.actor.type} ${<code>{token.actor.id}</code>}` },
+            {
+              name: t`Organization`,
+              is: rich`${token.organization_name} ${<code>{token.organization_id}</code>}`,
+            },
+            {
+              name: t`Workspace`,
+              is: token.workspace_id ? <code>{token.workspace_id}</code> : t`whole organization`,
+            },
+            { name: token.portal ? t`Ends` : t`Expires`, is: <ExactTime at={token.expires_at} /> },
+            { name: t`Created`, is: <ExactTime at={token.created_at} /> },
+            { name: t`Token ID`, is: <code>{token.id}</code> },
+          ]}
+        />
+      </section>
       <section className="section">
         <h2>{t`Permissions`}</h2>
-        <dl className="facts">
-          {(Object.keys(meanings) as Scope[]).map((scope) => (
-            <div key={scope} className="facts-row">
-              <dt>
-                <code>{scope}</code>
-              </dt>
-              <dd className={token.scopes.includes(scope) ? 'allowed' : 'allowed soft'}>
+        <Facts
+          of={(Object.keys(meanings) as Scope[]).map((scope) => ({
+            name: <code>{scope}</code>,
+            is: (
+              <span className={token.scopes.includes(scope) ? 'allowed' : 'allowed soft'}>
                 <span className={token.scopes.includes(scope) ? 'tag ok' : 'tag mute'}>
                   {token.scopes.includes(scope) ? t`yes` : t`no`}
                 </span>
                 <span>{meanings[scope]}</span>
-              </dd>
-            </div>
-          ))}
-        </dl>
+              </span>
+            ),
+          }))}
+        />
       </section>
       {settings.version && (
         <p className="section soft small">{t`Version ${settings.version} · events and deliveries are kept for ${settings.retention_days} days · up to ${settings.retry_waits_ms.length + 1} attempts per delivery`}</p>

@@ -11,26 +11,20 @@ export const tokenQuery = queryOptions({
 
 export type Scope = Token['scopes'][number];
 
-export interface Permission {
-  readEvents: boolean;
-  readWebhooks: boolean;
-  readAudit: boolean;
-  /** May delete a webhook and rotate its secret. */
-  write: boolean;
-  /** May cause events to be sent: create, change, verify, test, redeliver, replay. */
-  send: boolean;
-}
+export type Permission = ReturnType<typeof permissionOf>;
 
 /** The scopes that `send` needs. */
 export const sendScopes: Scope[] = ['webhooks:write', 'webhooks:read', 'events:read'];
 
-export function permissionOf(scopes: readonly Scope[]): Permission {
+export function permissionOf(scopes: readonly Scope[]) {
   const has = (scope: Scope) => scopes.includes(scope);
   return {
     readEvents: has('events:read'),
     readWebhooks: has('webhooks:read'),
     readAudit: has('audit:read'),
+    /** May delete a webhook and rotate its secret. */
     write: has('webhooks:write') && has('webhooks:read'),
+    /** May cause events to be sent: create, change, verify, test, redeliver, replay. */
     send: sendScopes.every(has),
   };
 }

@@ -2,6 +2,7 @@ import { type ErrorComponentProps, Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { connection } from '../api/connection';
 import { useStore } from '../browser/store';
+import { Note } from '../parts/note';
 import { Empty, ProblemNote, Skeleton } from '../parts/states';
 import { t } from '../text/language';
 import { isMissingPart, reloadWhenReachable } from './late-parts';
@@ -16,19 +17,16 @@ export function ViewError({ error, reset }: ErrorComponentProps) {
     void reloadWhenReachable(left.signal).then((reloads) => setChecked(!reloads));
     return () => left.abort();
   }, [isMissing]);
-  if (isMissing && kind === 'unreachable') return <OpensLater />;
+  if (isMissing && kind === 'unreachable') {
+    return (
+      <Note kind="warn" role="alert" title={t`This view opens when the service is back`}>
+        <p>{t`It has not been loaded yet. You do not need to do anything.`}</p>
+      </Note>
+    );
+  }
   // It is not known yet whether the service is unreachable.
   if (!isChecked) return <Skeleton />;
   return <ProblemNote error={error} onRetry={isMissing ? () => location.reload() : reset} />;
-}
-
-function OpensLater() {
-  return (
-    <div className="note warn" role="alert">
-      <b>{t`This view opens when the service is back`}</b>
-      <p>{t`It has not been loaded yet. You do not need to do anything.`}</p>
-    </div>
-  );
 }
 
 export function NotFound() {

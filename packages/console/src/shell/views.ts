@@ -1,8 +1,7 @@
 import type { Token } from '@posthorn/client';
 import { useEffect } from 'react';
 import { createStore } from '../browser/store';
-import type { IconName } from '../parts/icon';
-import { type Permission, permissionOf } from '../session/token';
+import { permissionOf } from '../session/token';
 import { t } from '../text/language';
 
 /** The views of the navigation, and what a token needs for them. */
@@ -13,13 +12,7 @@ const views = [
   { to: '/deliveries', name: t`Deliveries`, key: 'd', icon: 'deliveries', may: 'readWebhooks' },
   { to: '/event-types', name: t`Event types`, key: 't', icon: undefined, may: 'readEvents' },
   { to: '/audit', name: t`Audit log`, key: 'a', icon: undefined, may: 'readAudit' },
-] as const satisfies readonly {
-  to: string;
-  name: string;
-  key: string;
-  icon: IconName | undefined;
-  may: keyof Permission;
-}[];
+] as const;
 
 export type View = (typeof views)[number];
 

@@ -8,7 +8,7 @@ import { ProblemNote, Skeleton } from '../parts/states';
 import { useNow } from '../text/clock';
 import { formatClock } from '../text/format';
 import { t } from '../text/language';
-import type { WebhookDraft } from '../webhook-form/webhook-fields';
+import type { RowProps } from './editor-row';
 import { EventTree } from './event-tree';
 import { type Filter, parsed } from './filter-rules';
 import { type Format, formats } from './formats';
@@ -16,18 +16,10 @@ import { JsonField } from './json-field';
 import { usePreview, useSubscription } from './preview';
 import { canName, insertion, startNames, startOf } from './template-text';
 
+type Props = Omit<RowProps, 'fault'> & { isNew: boolean; onClose: () => void };
+
 /** Edits what the body of a request looks like. Beside it, the body for a recent event, as the service makes it. */
-export function BodyEditor({
-  draft,
-  isNew,
-  onChange,
-  onClose,
-}: {
-  draft: WebhookDraft;
-  isNew: boolean;
-  onChange: (part: Partial<WebhookDraft>) => void;
-  onClose: () => void;
-}) {
+export function BodyEditor({ draft, isNew, onChange, onClose }: Props) {
   const { format, template } = draft;
   const isTemplate = format === 'template';
   const shownZone = useZone();

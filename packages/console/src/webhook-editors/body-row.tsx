@@ -1,18 +1,12 @@
 import { lazy } from 'react';
 import { t } from '../text/language';
-import type { WebhookDraft } from '../webhook-form/webhook-fields';
-import { EditorRow } from './editor-row';
+import { EditorRow, type RowProps } from './editor-row';
 import { type Format, formats } from './formats';
 
 const BodyEditor = lazy(() => import('./body-editor').then((module) => ({ default: module.BodyEditor })));
 
 /** The format of a webhook in words, with its editor. */
-export function BodyRow(props: {
-  draft: WebhookDraft;
-  isNew: boolean;
-  fault: string | undefined;
-  onChange: (part: Partial<WebhookDraft>) => void;
-}) {
+export function BodyRow(props: RowProps & { isNew: boolean }) {
   const { draft } = props;
   return (
     <EditorRow

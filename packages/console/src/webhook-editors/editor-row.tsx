@@ -3,6 +3,7 @@ import { type ReactNode, Suspense, useId, useRef } from 'react';
 import { useSetSearch } from '../address/search';
 import { Button } from '../parts/button';
 import { Remark } from '../parts/form';
+import type { WebhookDraft } from '../webhook-form/webhook-fields';
 
 /** An editor that is open as long as the URL says so, so that the way back closes it. */
 function useEditor(name: string) {
@@ -23,6 +24,13 @@ function useEditor(name: string) {
       isOpenedHere.current = false;
     },
   };
+}
+
+/** What a row is about, and changes. */
+export interface RowProps {
+  draft: WebhookDraft;
+  fault: string | undefined;
+  onChange: (part: Partial<WebhookDraft>) => void;
 }
 
 /** A field of a webhook in words, with a button that opens its editor. */

@@ -6,8 +6,8 @@ import { Button, Segmented } from '../parts/button';
 import { Dialog } from '../parts/dialog';
 import { formatCount } from '../text/format';
 import { t } from '../text/language';
-import type { WebhookDraft } from '../webhook-form/webhook-fields';
 import { ConditionRow } from './condition-row';
+import type { RowProps } from './editor-row';
 import { EventTree } from './event-tree';
 import { fieldsOf } from './fields';
 import {
@@ -32,11 +32,7 @@ export function FilterEditor({
   draft,
   onChange,
   onClose,
-}: {
-  draft: WebhookDraft;
-  onChange: (text: string) => void;
-  onClose: () => void;
-}) {
+}: Omit<RowProps, 'fault'> & { onClose: () => void }) {
   const text = draft.filter;
   const [conditions, setConditions] = useState(() => conditionsOf(text));
   const listId = useId();
@@ -49,7 +45,7 @@ export function FilterEditor({
 
   function change(next: Condition[]): void {
     setConditions(next);
-    onChange(filterTextOf(next));
+    onChange({ filter: filterTextOf(next) });
   }
 
   return (
@@ -114,7 +110,7 @@ export function FilterEditor({
               field="filter"
               text={text}
               problem={sent.problem}
-              onChange={onChange}
+              onChange={(filter) => onChange({ filter })}
             />
           )}
           {conditions && !isAtRow(sent.problem, conditions) && (

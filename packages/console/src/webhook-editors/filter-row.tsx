@@ -1,7 +1,6 @@
 import { lazy } from 'react';
 import { t } from '../text/language';
-import type { WebhookDraft } from '../webhook-form/webhook-fields';
-import { EditorRow } from './editor-row';
+import { EditorRow, type RowProps } from './editor-row';
 import { conditionsOf, phraseOf } from './filter-rules';
 
 const FilterEditor = lazy(() =>
@@ -9,15 +8,7 @@ const FilterEditor = lazy(() =>
 );
 
 /** The filter of a webhook in words, with its editor. */
-export function FilterRow({
-  draft,
-  fault,
-  onChange,
-}: {
-  draft: WebhookDraft;
-  fault: string | undefined;
-  onChange: (filter: string) => void;
-}) {
+export function FilterRow({ draft, fault, onChange }: RowProps) {
   return (
     <EditorRow
       name="filter"

@@ -1,10 +1,4 @@
-import type {
-  EventType,
-  PosthornError,
-  PreviewedEvent,
-  PreviewResult,
-  PreviewWebhookRequest,
-} from '@posthorn/client';
+import type { EventType, PreviewedEvent, PreviewWebhookRequest } from '@posthorn/client';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { posthorn } from '../api/client';
@@ -13,35 +7,22 @@ import { problemIn } from '../api/problem';
 import { useToken } from '../session/token';
 import type { WebhookDraft } from '../webhook-form/webhook-fields';
 
-export type PreviewRequest = Omit<PreviewWebhookRequest, 'organization_id'>;
-
-export interface Preview {
-  /** The latest result: while another one is awaited, an older one. */
-  data: PreviewResult | undefined;
-  isOld: boolean;
-  error: Error | null;
-  problem: PosthornError | undefined;
-}
+export type Preview = ReturnType<typeof usePreview>;
 
 /** A pause in typing. */
 const settleMs = 350;
 /** A token has 60 requests of this kind per minute by default. */
 const everyMs = 1_100;
 
-/** Returns what a webhook would get, a moment after what it wants has changed. */
-export function usePreview(request: PreviewRequest): Preview {
+/** Returns what a webhook would get, a moment after what it wants has changed. Until then, `data` is older. */
+export function usePreview(request: Omit<PreviewWebhookRequest, 'organization_id'>) {
   const { organization_id } = useToken();
   const wanted = JSON.stringify({ organization_id, ...request });
   const body = useSettled(wanted);
   const { data, error, isFetching } = useQuery(previewQuery(body));
   const [shown, setShown] = useState(data);
   if (data && data !== shown) setShown(data);
-  return {
-    data: shown,
-    isOld: body !== wanted || isFetching,
-    error,
-    problem: problemIn(error),
-  };
+  return { data: shown, isOld: body !== wanted || isFetching, error, problem: problemIn(error) };
 }
 
 const previewQuery = (body: string) =>

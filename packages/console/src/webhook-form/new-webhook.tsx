@@ -12,12 +12,12 @@ import { JsonBlock } from '../code/json-text';
 import { Button } from '../parts/button';
 import { Check, Form } from '../parts/form';
 import { Breadcrumb } from '../parts/head';
+import { Note } from '../parts/note';
 import { ProblemNote } from '../parts/states';
 import { ReceiverCode, SecretBox } from '../receiver/receiver-code';
 import { keepFreshSecret } from '../receiver/secrets';
-import { Forbidden } from '../session/forbidden';
 import { keptInput } from '../session/kept-input';
-import { sendScopes, usePermission, useToken } from '../session/token';
+import { useToken } from '../session/token';
 import { newSecret } from '../text/identifier';
 import { rich, t } from '../text/language';
 import { parsed } from '../webhook-editors/filter-rules';
@@ -27,24 +27,10 @@ import { Unsaved } from './unsaved';
 import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, Step, WebhookForm } from './webhook-form';
 
-/** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
-export function NewWebhook() {
-  const may = usePermission();
-  if (!may.send) return <Forbidden action={t`create webhooks`} scopes={sendScopes} />;
-  return (
-    <>
-      <Breadcrumb>
-        <Link to="/webhooks">{t`Webhooks`}</Link>
-      </Breadcrumb>
-      <h1>{t`New webhook`}</h1>
-      <Steps />
-    </>
-  );
-}
-
 const formName = 'webhook';
 
-function Steps() {
+/** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
+export function NewWebhook() {
   const token = useToken();
   const name = productName(useSettings());
   const client = useQueryClient();
@@ -92,88 +78,95 @@ function Steps() {
   const problem = problemIn(create.error);
   const missing = missingFrom(draft);
   return (
-    <div className="form-and-side">
-      <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
-        {mayExist
-          ? t`The webhook may have been created already. What you entered will be lost, and the secret is not shown again.`
-          : t`The webhook has not been created, and what you entered will be lost.`}
-      </Unsaved>
-      <Form className="form steps" onSubmit={() => create.mutate(draft, { onSuccess: open })}>
-        <Step title={t`A receiver that verifies`}>
-          <p className="soft">
-            <span className="wide">{t`The code beside this form verifies each request with this secret.`}</span>
-            <span className="narrow">{t`The code below this form verifies each request with this secret.`}</span>
-            {!token.portal && (
-              <>
-                {' '}
-                {rich`No receiver yet? ${<code>node posthorn.mjs listen --print</code>} shows every event on your machine, without a webhook.`}
-              </>
+    <>
+      <Breadcrumb>
+        <Link to="/webhooks">{t`Webhooks`}</Link>
+      </Breadcrumb>
+      <h1>{t`New webhook`}</h1>
+      <div className="form-and-side">
+        <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
+          {mayExist
+            ? t`The webhook may have been created already. What you entered will be lost, and the secret is not shown again.`
+            : t`The webhook has not been created, and what you entered will be lost.`}
+        </Unsaved>
+        <Form className="form steps" onSubmit={() => create.mutate(draft, { onSuccess: open })}>
+          <Step title={t`A receiver that verifies`}>
+            <p className="soft">
+              <span className="wide">{t`The code beside this form verifies each request with this secret.`}</span>
+              <span className="narrow">{t`The code below this form verifies each request with this secret.`}</span>
+              {!token.portal && (
+                <>
+                  {' '}
+                  {rich`No receiver yet? ${<code>node posthorn.mjs listen --print</code>} shows every event on your machine, without a webhook.`}
+                </>
+              )}
+            </p>
+            <div className="field">
+              <span className="label">{t`Signing secret`}</span>
+              <SecretBox secret={secret} />
+              <span className="hint">{t`Give it to your receiver now. After you reload or close the console, it is not shown again.`}</span>
+            </div>
+          </Step>
+          <WebhookForm
+            isNumbered
+            draft={draft}
+            onChange={setDraft}
+            problem={problem}
+            canChooseWorkspace={token.workspace_id === null}
+            onShowSample={setSampled}
+          />
+          <Step title={t`Verify`}>
+            <p className="soft">
+              {t`${name} sends a signed request to the URL. The webhook becomes active when your receiver responds with exactly 200 within 5 seconds.`}
+            </p>
+            <Check checked={draft.isDisabled} onChange={(isDisabled) => setDraft({ ...draft, isDisabled })}>
+              {t`Create it disabled`}
+              <span className="hint">{t`Nothing is sent until you activate it, so your receiver can be set up first.`}</span>
+            </Check>
+            {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
+              <ProblemNote error={create.error} isAction />
             )}
-          </p>
-          <div className="field">
-            <span className="label">{t`Signing secret`}</span>
-            <SecretBox secret={secret} />
-            <span className="hint">{t`Give it to your receiver now. After you reload or close the console, it is not shown again.`}</span>
-          </div>
-        </Step>
-        <WebhookForm
-          isNumbered
-          draft={draft}
-          onChange={setDraft}
-          problem={problem}
-          canChooseWorkspace={token.workspace_id === null}
-          onShowSample={setSampled}
-        />
-        <Step title={t`Verify`}>
-          <p className="soft">
-            {t`${name} sends a signed request to the URL. The webhook becomes active when your receiver responds with exactly 200 within 5 seconds.`}
-          </p>
-          <Check checked={draft.isDisabled} onChange={(isDisabled) => setDraft({ ...draft, isDisabled })}>
-            {t`Create it disabled`}
-            <span className="hint">{t`Nothing is sent until you activate it, so your receiver can be set up first.`}</span>
-          </Check>
-          {create.error && !isUnreachable(create.error) && !isShownInForm(problem) && (
-            <ProblemNote error={create.error} isAction />
-          )}
-          {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
-          <div className="actions">
-            <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
-              {draft.isDisabled
-                ? create.isPending
-                  ? t`Creating…`
-                  : t`Create disabled`
-                : create.isPending
-                  ? t`Verifying the receiver…`
-                  : t`Create and verify`}
-            </Button>
-            <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>{t`Cancel`}</Link>
-            {missing && <span className="soft small">{missing}</span>}
-          </div>
-        </Step>
-      </Form>
-      <div className="stack">
-        <ReceiverCode url={draft.url.trim()} secret={secret} />
-        {sampled && <Sample type={sampled} draft={draft} />}
+            {unsure && !create.isPending && <MayExist isSame={isSameDraft(draft, unsure)} />}
+            <div className="actions">
+              <Button type="submit" kind="primary" disabled={create.isPending || missing !== undefined}>
+                {draft.isDisabled
+                  ? create.isPending
+                    ? t`Creating…`
+                    : t`Create disabled`
+                  : create.isPending
+                    ? t`Verifying the receiver…`
+                    : t`Create and verify`}
+              </Button>
+              <Link to="/webhooks" className="btn" ignoreBlocker={!mayExist}>{t`Cancel`}</Link>
+              {missing && <span className="soft small">{missing}</span>}
+            </div>
+          </Step>
+        </Form>
+        <div className="stack">
+          <ReceiverCode url={draft.url.trim()} secret={secret} />
+          {sampled && <Sample type={sampled} draft={draft} />}
+        </div>
       </div>
-    </div>
+    </>
   );
 }
 
 /** Says that there may be a webhook already, because the response to an earlier request was lost. */
 function MayExist({ isSame }: { isSame: boolean }) {
   return (
-    <div className="note warn" role="alert">
-      <b>{t`The webhook may have been created already`}</b>
+    <Note
+      kind="warn"
+      role="alert"
+      title={t`The webhook may have been created already`}
+      actions={<Link to="/webhooks" className="btn slim">{t`See all webhooks`}</Link>}
+    >
       <p>
         {t`The outcome of the request is unknown.`}{' '}
         {isSame
           ? t`You can safely press the button again: there will be only one webhook.`
           : t`You have changed the form since then, so the button creates another webhook, and both may receive events.`}
       </p>
-      <div className="actions">
-        <Link to="/webhooks" className="btn slim">{t`See all webhooks`}</Link>
-      </div>
-    </div>
+    </Note>
   );
 }
 

@@ -105,7 +105,7 @@ export function WebhookForm({
           fault={faults.of('event_types')}
           {...(onShowSample && { onShowSample })}
         />
-        <FilterRow draft={draft} fault={faults.of('filter')} onChange={(filter) => change({ filter })} />
+        <FilterRow draft={draft} fault={faults.of('filter')} onChange={change} />
         <BodyRow
           draft={draft}
           isNew={isNumbered}

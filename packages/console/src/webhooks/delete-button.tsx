@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useMatchRoute, useNavigate } from '@tanstack/react-router';
 import { useAction } from '../api/action';
 import { posthorn } from '../api/client';
-import { isOutcomeUnknown, problemIn } from '../api/problem';
+import { problemIn } from '../api/problem';
 import { hostOf, webhookName } from '../api/webhook-name';
 import { Button } from '../parts/button';
 import { Confirm, useConfirm } from '../parts/confirm';
@@ -17,7 +17,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const isShown = useMatchRoute();
   const name = webhookName(webhook);
   const remove = useAction({
-    mutationFn: () => deleteOrFindDeleted(webhook.id),
+    mutationFn: () => deleteIfFound(webhook.id),
     onSuccess: async () => {
       showToast(t`Deleted ${name}.`);
       // The user may have gone on to another view. The other tabs of the webhook have nothing to show any more.
@@ -45,25 +45,9 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** Deletes the webhook. If an earlier request may have done so, it is no failure if the webhook is not found. */
-async function deleteOrFindDeleted(webhookId: string): Promise<void> {
-  try {
-    await posthorn.webhooks.delete(webhookId);
-  } catch (error) {
-    if (isOutcomeUnknown(error)) rememberDeletion(webhookId);
-    else if (problemIn(error)?.code === 'not_found' && isDeletionUnresolved(webhookId)) return;
-    throw error;
-  }
-}
-
-/** Webhooks that may have been deleted: the outcome of the request is unknown. */
-const unresolvedDeletions = new Set<string>();
-
-function rememberDeletion(webhookId: string): void {
-  unresolvedDeletions.add(webhookId);
-}
-
-/** Returns whether the webhook may have been deleted. If it is not found, it was. */
-export function isDeletionUnresolved(webhookId: string): boolean {
-  return unresolvedDeletions.has(webhookId);
+/** Deletes the webhook. Whoever deleted it, it is no failure if it is not found. */
+async function deleteIfFound(webhookId: string): Promise<void> {
+  await posthorn.webhooks.delete(webhookId).catch((error) => {
+    if (problemIn(error)?.code !== 'not_found') throw error;
+  });
 }

@@ -13,10 +13,7 @@ import { showToast } from '../parts/toast';
 import { rich, t } from '../text/language';
 
 /** Reads the delivery that shows why the latest attempt of a webhook failed. */
-export function useLatestFailure({ id, latestFailure }: JudgedWebhook): {
-  delivery: DeliveryDetail | null | undefined;
-  isPending: boolean;
-} {
+export function useLatestFailure({ id, latestFailure }: JudgedWebhook) {
   const { refetchInterval } = useLive();
   const known = useQuery({
     ...deliveryQuery(id, latestFailure?.id ?? ''),
@@ -54,15 +51,7 @@ export function redirectTarget(
 }
 
 /** Changes the URL of a webhook to the one that its receiver redirects to. */
-export function ChangeUrl({
-  webhook,
-  url,
-  isSlim = false,
-}: {
-  webhook: Webhook;
-  url: string;
-  isSlim?: boolean;
-}) {
+export function ChangeUrl({ webhook, url, kind }: { webhook: Webhook; url: string; kind?: 'slim' }) {
   const client = useQueryClient();
   const verifies = webhook.status !== 'disabled';
   const change = useAction({
@@ -83,7 +72,7 @@ export function ChangeUrl({
   const confirm = useConfirm(change);
   return (
     <>
-      <Button kind={isSlim ? 'slim' : undefined} onClick={confirm.ask}>{t`Change the URL…`}</Button>
+      <Button kind={kind} onClick={confirm.ask}>{t`Change the URL…`}</Button>
       <Confirm
         {...confirm.dialog}
         title={t`Change the URL of ${webhookName(webhook)}?`}
@@ -125,20 +114,12 @@ export function useVerification(webhook: Webhook) {
   });
 }
 
+type Verification = ReturnType<typeof useVerification>;
+
 /** The button of a verification, whose error the page shows where there is room for it. */
-export function VerifyButton({
-  verify,
-  isPrimary = false,
-}: {
-  verify: ReturnType<typeof useVerification>;
-  isPrimary?: boolean;
-}) {
+export function VerifyButton({ verify, kind }: { verify: Verification; kind?: 'primary' }) {
   return (
-    <Button
-      kind={isPrimary ? 'primary' : undefined}
-      disabled={verify.isPending}
-      onClick={() => verify.mutate()}
-    >
+    <Button kind={kind} disabled={verify.isPending} onClick={() => verify.mutate()}>
       {verify.isPending ? t`Verifying…` : t`Verify now`}
     </Button>
   );

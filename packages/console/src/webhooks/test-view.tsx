@@ -10,13 +10,14 @@ import { problemIn } from '../api/problem';
 import { createStore, useStore } from '../browser/store';
 import { PrettySwitch } from '../code/json-text';
 import { RequestBox, ResponseBox } from '../code/wire';
-import { outcomeOf } from '../deliveries/delivery-tag';
 import { FilterSelect } from '../lists/filters';
 import { Button } from '../parts/button';
 import { Form } from '../parts/form';
+import { Note } from '../parts/note';
 import { ProblemNote } from '../parts/states';
 import { formatMs } from '../text/format';
 import { rich, t } from '../text/language';
+import { outcomeOf } from '../text/outcome';
 import { ClockTime, WithTimes } from '../text/time';
 
 /** Sends a test event and shows request and response side by side. */
@@ -106,38 +107,31 @@ function useKeptTests(webhookId: string) {
 /** How a test ended, with the request and the response side by side. */
 export function TestResult({ result }: { result: Result }) {
   const isGood = result.status === 'success';
-  const isRaw = useSearch({ strict: false }).text === 'raw';
   return (
     <>
-      <div className={isGood ? 'note ok' : 'note'} role="status">
-        <b>
-          {isGood ? (
-            t`The receiver responded with ${Number(result.http_status)} in ${formatMs(result.response_time_ms)}.`
-          ) : (
-            <WithTimes text={result.error_detail ?? t`The test failed: ${outcomeOf(result)}.`} />
-          )}
-        </b>
+      <Note
+        kind={isGood ? 'ok' : 'bad'}
+        role="status"
+        title={
+          isGood
+            ? t`The receiver responded with ${Number(result.http_status)} in ${formatMs(result.response_time_ms)}.`
+            : (result.error_detail ?? t`The test failed: ${outcomeOf(result)}.`)
+        }
+      >
         {result.remedy && (
           <p>
             <WithTimes text={result.remedy} />
           </p>
         )}
-      </div>
+      </Note>
       <div className="section-head">
         <h2>{t`Request and response`}</h2>
         <span className="grow" />
-        <PrettySwitch label={t`Body format`} isRaw={isRaw} />
+        <PrettySwitch label={t`Body format`} />
       </div>
       <div className="two">
-        {result.request && <RequestBox title={t`Request`} request={result.request} isRaw={isRaw} />}
-        <ResponseBox
-          title={t`Response`}
-          aside={`${outcomeOf(result)} · ${formatMs(result.response_time_ms)}`}
-          headers={result.response_headers}
-          body={result.response}
-          nothing={result.http_status === null ? t`There was no response.` : t`The response had no body.`}
-          isRaw={isRaw}
-        />
+        {result.request && <RequestBox title={t`Request`} request={result.request} />}
+        <ResponseBox title={t`Response`} of={{ ...result, duration_ms: result.response_time_ms }} />
       </div>
     </>
   );

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useLive } from '../address/live';
-import { problemIn } from '../api/problem';
 import { webhookName } from '../api/webhook-name';
 import type { JudgedWebhook } from '../api/webhook-verdict';
 import { webhookQuery } from '../api/webhooks';
@@ -11,12 +10,10 @@ import { rereadAfterMs } from '../deliveries/next-attempt';
 import { Breadcrumb, Identifier } from '../parts/head';
 import { Loaded, ProblemNote } from '../parts/states';
 import { ReceiverTab } from '../receiver/receiver-tab';
-import { Forbidden } from '../session/forbidden';
 import { usePermission } from '../session/token';
 import { useShownItem } from '../shell/views';
 import { t } from '../text/language';
 import { Activity } from './activity';
-import { isDeletionUnresolved } from './delete-button';
 import { useVerification, VerifyButton } from './remedies';
 import { StatusButtons } from './status-button';
 import { TestView } from './test-view';
@@ -26,39 +23,21 @@ import { WebhookTag } from './webhook-tag';
 import { WebhookTraits } from './webhook-traits';
 
 export function WebhookDetail() {
-  const may = usePermission();
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
   const { refetchInterval } = useLive();
   const webhook = useQuery({
     ...webhookQuery(webhookId),
-    enabled: may.readWebhooks,
-    refetchInterval: ({ state }) => refetchInterval || rereadAfterMs([state.data?.waitsUntil], Date.now()),
+    refetchInterval: ({ state }: { state: { data: JudgedWebhook | undefined } }) =>
+      refetchInterval || rereadAfterMs([state.data?.waitsUntil], Date.now()),
   });
   useShownItem(webhook.data && webhookName(webhook.data));
-  if (!may.readWebhooks) return <Forbidden action={t`see webhooks`} scopes={['webhooks:read']} />;
   return (
     <>
       <Breadcrumb>
         <Link to="/webhooks">{t`Webhooks`}</Link>
       </Breadcrumb>
-      {problemIn(webhook.error)?.code === 'not_found' && isDeletionUnresolved(webhookId) ? (
-        <Deleted />
-      ) : (
-        <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>
-      )}
+      <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>
     </>
-  );
-}
-
-/** Replaces the page if it is loaded again after the response to the deletion was lost. */
-function Deleted() {
-  return (
-    <div className="note ok" role="status">
-      <b>{t`The webhook was deleted.`}</b>
-      <div className="actions">
-        <Link to="/webhooks" className="btn slim">{t`All webhooks`}</Link>
-      </div>
-    </div>
   );
 }
 
@@ -97,7 +76,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
             className="btn"
           >{t`Replay…`}</Link>
         )}
-        {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} isPrimary />}
+        {may.send && webhook.status === 'unverified' && <VerifyButton verify={verify} kind="primary" />}
         {(webhook.description || !webhook.url.includes(webhookName(webhook))) && (
           <p className="lead mono">{webhook.url}</p>
         )}

@@ -5,6 +5,7 @@ import { type JudgedWebhook, type ShownStatus, shownStatusOf } from '../api/webh
 import { webhookStatsQuery } from '../api/webhooks';
 import { excerptOf } from '../deliveries/excerpt';
 import { DeliveryLink, WebhookLink } from '../parts/links';
+import { Note } from '../parts/note';
 import { usePermission } from '../session/token';
 import { useNow } from '../text/clock';
 import { formatMs } from '../text/format';
@@ -19,6 +20,11 @@ const disabledBecause = {
   manual: t`This webhook is disabled.`,
 };
 
+const notAccepted = t`The receiver did not accept the latest delivery.`;
+const askedToWait = t`The receiver asked the service to wait.`;
+const notVerified = t`The receiver has not been verified yet.`;
+const isPaused = t`This webhook is paused: nothing is sent.`;
+
 /** If the webhook is not active, is failing or waits, shows why and what to do about it; in a slim note, only why. */
 export function WebhookNote({ webhook, isSlim }: { webhook: JudgedWebhook; isSlim: boolean }) {
   const status = shownStatusOf(webhook);
@@ -30,13 +36,15 @@ export function WebhookNote({ webhook, isSlim }: { webhook: JudgedWebhook; isSli
         <LatestFailure webhook={webhook} isProblem={status === 'failing'} />
       )}
       {webhook.status === 'disabled' && (
-        <div className={webhook.disabled_reason === 'manual' ? 'note calm' : 'note'}>
-          <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
+        <Note
+          kind={webhook.disabled_reason === 'manual' ? 'calm' : 'bad'}
+          title={disabledBecause[webhook.disabled_reason ?? 'manual']}
+        >
           <p>{t`It receives no events. After you activate it, you can replay the events that it missed.`}</p>
-        </div>
+        </Note>
       )}
       {webhook.status === 'paused' && <Paused webhook={webhook} />}
-      {webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />}
+      <Grace webhook={webhook} />
     </>
   );
 }
@@ -46,8 +54,7 @@ function Paused({ webhook }: { webhook: Webhook }) {
   const { data } = useQuery({ ...webhookStatsQuery(webhook.id), refetchInterval: 5_000 });
   const waiting = data?.pending ?? 0;
   return (
-    <div className="note calm">
-      <b>{t`This webhook is paused: nothing is sent.`}</b>
+    <Note kind="calm" title={isPaused}>
       <p>
         {waiting === 0
           ? t`No deliveries are waiting so far. New events create deliveries that wait until you resume it.`
@@ -65,27 +72,24 @@ function Paused({ webhook }: { webhook: Webhook }) {
           {rich`The latest verification failed: ${<WithTimes text={webhook.verification_failure.error_detail} />}`}
         </p>
       )}
-    </div>
+    </Note>
   );
 }
 
 function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownStatus }) {
   const { delivery } = useLatestFailure(webhook);
-  const cause = {
-    active: undefined,
-    failing:
-      delivery?.attempt_log.at(-1)?.error_detail ?? t`The receiver did not accept the latest delivery.`,
-    waiting: t`The receiver asked the service to wait.`,
-    unverified: webhook.verification_failure?.error_detail ?? t`The receiver has not been verified yet.`,
-    disabled: disabledBecause[webhook.disabled_reason ?? 'manual'],
-    disabled_manually: disabledBecause.manual,
-    paused: t`This webhook is paused: nothing is sent.`,
+  const [kind, cause] = {
+    active: [],
+    failing: ['bad', delivery?.attempt_log.at(-1)?.error_detail ?? notAccepted],
+    waiting: ['calm', askedToWait],
+    unverified: ['warn', webhook.verification_failure?.error_detail ?? notVerified],
+    disabled: ['bad', disabledBecause[webhook.disabled_reason ?? 'manual']],
+    disabled_manually: ['calm', disabledBecause.manual],
+    paused: ['calm', isPaused],
   }[status];
-  if (!cause) return webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />;
+  if (!cause) return <Grace webhook={webhook} />;
   return (
-    <div
-      className={`note slim ${{ failing: '', disabled: '', unverified: 'warn' }[status as string] ?? 'calm'}`}
-    >
+    <div className={`note slim ${kind}`}>
       <b className="cut" title={cause}>
         <WithTimes text={cause} />
       </b>
@@ -95,14 +99,26 @@ function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownSt
 }
 
 function Unverified({ webhook }: { webhook: Webhook }) {
-  const may = usePermission();
   const name = productName(useSettings());
   const failure = webhook.verification_failure;
+  const toTab = (tab: string, label: string) => (
+    <WebhookLink id={webhook.id} tab={tab} className="btn slim">
+      {label}
+    </WebhookLink>
+  );
   return (
-    <div className="note warn">
-      <b>
-        <WithTimes text={failure?.error_detail ?? t`The receiver has not been verified yet.`} />
-      </b>
+    <Note
+      kind="warn"
+      title={failure?.error_detail ?? notVerified}
+      actions={
+        usePermission().send && (
+          <>
+            {toTab('receiver', t`Code for the receiver`)}
+            {toTab('settings', t`Change the URL`)}
+          </>
+        )
+      }
+    >
       <p>
         <WithTimes
           text={
@@ -120,17 +136,7 @@ function Unverified({ webhook }: { webhook: Webhook }) {
           )}
         </p>
       )}
-      {may.send && (
-        <div className="actions">
-          <WebhookLink
-            id={webhook.id}
-            tab="receiver"
-            className="btn slim"
-          >{t`Code for the receiver`}</WebhookLink>
-          <WebhookLink id={webhook.id} tab="settings" className="btn slim">{t`Change the URL`}</WebhookLink>
-        </div>
-      )}
-    </div>
+    </Note>
   );
 }
 
@@ -141,17 +147,21 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
   const target = delivery && redirectTarget(delivery, webhook);
   const attempt = delivery?.attempt_log.at(-1);
   return (
-    <div className={isProblem ? 'note' : 'note calm'}>
-      <b>
-        <WithTimes
-          text={
-            attempt?.error_detail ??
-            (isProblem
-              ? t`The receiver did not accept the latest delivery.`
-              : t`The receiver asked the service to wait.`)
-          }
-        />
-      </b>
+    <Note
+      kind={isProblem ? 'bad' : 'calm'}
+      title={attempt?.error_detail ?? (isProblem ? notAccepted : askedToWait)}
+      actions={
+        delivery && (
+          <>
+            <DeliveryLink
+              of={delivery}
+              className="btn slim"
+            >{t`See the latest failed delivery`}</DeliveryLink>
+            {target && may.send && <ChangeUrl webhook={webhook} url={target} kind="slim" />}
+          </>
+        )
+      }
+    >
       <p>
         <WithTimes text={attempt?.remedy ?? '\u00a0'} />
       </p>
@@ -159,24 +169,17 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
         <Severity webhook={webhook} />
       </p>
       {isPending && <div className="actions pending" />}
-      {delivery && (
-        <div className="actions">
-          <DeliveryLink of={delivery} className="btn slim">{t`See the latest failed delivery`}</DeliveryLink>
-          {target && may.send && <ChangeUrl webhook={webhook} url={target} isSlim />}
-        </div>
-      )}
-    </div>
+    </Note>
   );
 }
 
 /** Shows how long the old secret will still sign requests. */
-function Grace({ until }: { until: string }) {
+function Grace({ webhook: { previous_secret_until: until } }: { webhook: Webhook }) {
   const now = useNow();
-  if (Date.parse(until) <= now) return null;
+  if (!until || Date.parse(until) <= now) return null;
   return (
-    <div className="note calm">
-      <b>{rich`The old secret expires ${<Countdown to={until} />}.`}</b>
+    <Note kind="calm" title={rich`The old secret expires ${<Countdown to={until} />}.`}>
       <p>{t`Until then, requests are signed with both secrets. Give your receiver the new one before then.`}</p>
-    </div>
+    </Note>
   );
 }

@@ -6,6 +6,7 @@ import { posthorn } from '../api/client';
 import { problemIn } from '../api/problem';
 import { showChanged } from '../api/webhooks';
 import { Button } from '../parts/button';
+import { Facts } from '../parts/facts';
 import { Form } from '../parts/form';
 import { ProblemNote } from '../parts/states';
 import { showToast } from '../parts/toast';
@@ -36,7 +37,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const rotation = useUnresolvedRotation(webhook.id);
   return (
     <>
-      {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <Facts webhook={webhook} />}
+      {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <ReadOnly webhook={webhook} />}
       {may.write && (
         <section className="danger-zone" aria-label={t`Secret and deletion`}>
           <div>
@@ -139,37 +140,30 @@ function isElsewhere(url: string, before: string): boolean {
   return URL.canParse(url) && new URL(url).origin !== new URL(before).origin;
 }
 
-function Facts({ webhook }: { webhook: Webhook }) {
+function ReadOnly({ webhook }: { webhook: Webhook }) {
   const headers = Object.keys(webhook.headers ?? {});
   const waitsMs = useWaitsMs(webhook.retry_schedule);
   return (
-    <dl className="facts">
-      <dt>{t`URL`}</dt>
-      <dd className="mono">{webhook.url}</dd>
-      <dt>{t`Name`}</dt>
-      <dd>{webhook.description ?? t`none`}</dd>
-      <dt>{t`Event types`}</dt>
-      <dd className="mono">{webhook.event_types.join(', ')}</dd>
-      <dt>{t`Filter`}</dt>
-      <dd>{webhook.filter ? <FilterWords text={JSON.stringify(webhook.filter)} /> : t`none`}</dd>
-      <dt>{t`Body`}</dt>
-      <dd>
-        <BodyWords format={webhook.format} template={JSON.stringify(webhook.template)} />
-      </dd>
-      <dt>{t`Workspace`}</dt>
-      <dd>{webhook.workspace_id ?? t`whole organization`}</dd>
-      <dt>{t`Headers`}</dt>
-      <dd>{headers.length > 0 ? <code>{headers.join(', ')}</code> : t`none`}</dd>
-      <dt>{t`Rate limit`}</dt>
-      <dd>{webhook.rate_limit ? t`${webhook.rate_limit} per second` : t`none`}</dd>
-      <dt>{t`Attempts`}</dt>
-      <dd>{scheduleText(waitsMs)}</dd>
-      <dt>{t`Deleted`}</dt>
-      <dd>{webhook.expires_at ? <ExactTime at={webhook.expires_at} /> : t`never`}</dd>
-      <dt>{t`Created`}</dt>
-      <dd>
-        <ExactTime at={webhook.created_at} />
-      </dd>
-    </dl>
+    <Facts
+      of={[
+        { name: t`URL`, is: <code>{webhook.url}</code> },
+        { name: t`Name`, is: webhook.description ?? t`none` },
+        { name: t`Event types`, is: <code>{webhook.event_types.join(', ')}</code> },
+        {
+          name: t`Filter`,
+          is: webhook.filter ? <FilterWords text={JSON.stringify(webhook.filter)} /> : t`none`,
+        },
+        {
+          name: t`Body`,
+          is: <BodyWords format={webhook.format} template={JSON.stringify(webhook.template)} />,
+        },
+        { name: t`Workspace`, is: webhook.workspace_id ?? t`whole organization` },
+        { name: t`Headers`, is: headers.length > 0 ? <code>{headers.join(', ')}</code> : t`none` },
+        { name: t`Rate limit`, is: webhook.rate_limit ? t`${webhook.rate_limit} per second` : t`none` },
+        { name: t`Attempts`, is: scheduleText(waitsMs) },
+        { name: t`Deleted`, is: webhook.expires_at ? <ExactTime at={webhook.expires_at} /> : t`never` },
+        { name: t`Created`, is: <ExactTime at={webhook.created_at} /> },
+      ]}
+    />
   );
 }

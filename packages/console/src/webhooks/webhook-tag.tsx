@@ -21,14 +21,8 @@ const tags: Record<ShownStatus, [className: string, text: string]> = {
   disabled_manually: ['mute', t`Disabled`],
 };
 
-export function WebhookTag({
-  webhook,
-  isShort = false,
-}: {
-  webhook: JudgedWebhook;
-  /** Whether what else there is to say follows the tag. */
-  isShort?: boolean;
-}) {
+/** The state of a webhook. If it is short, what else there is to say follows it. */
+export function WebhookTag({ webhook, isShort }: { webhook: JudgedWebhook; isShort?: boolean }) {
   const [className, text] = tags[shownStatusOf(webhook)];
   return (
     <span className={`tag ${className}`}>

@@ -1,0 +1,25 @@
+import type { ReactNode } from 'react';
+import { WithTimes } from '../text/time';
+
+/** How something is, in bold, and below that what to do about it. */
+export function Note({
+  kind = 'bad',
+  role,
+  title,
+  children,
+  actions,
+}: {
+  kind?: 'ok' | 'warn' | 'bad' | 'calm';
+  role?: 'alert' | 'status';
+  title: ReactNode;
+  children?: ReactNode;
+  actions?: ReactNode;
+}) {
+  return (
+    <div className={`note ${kind}`} role={role}>
+      <b>{typeof title === 'string' ? <WithTimes text={title} /> : title}</b>
+      {children}
+      {actions && <div className="actions">{actions}</div>}
+    </div>
+  );
+}
