@@ -15,7 +15,7 @@ import { Transport } from './sending/transport.js';
 import { type Config, version } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import type { Notifier } from './signals/notifier.js';
-import { Repeating } from './signals/repeating.js';
+import { Repeating } from './signals/timers.js';
 import { DeliveryTally } from './stats/delivery-tally.js';
 import type { AddressPolicy } from './values/address.js';
 import type { SecretBox } from './values/secret-box.js';
@@ -105,7 +105,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       metrics.observeAttempt(outcome, verdict.kind);
       if (delivery.attempts === 0)
         metrics.observeLatency(now() - outcome.durationMs - delivery.delivery_created_at.getTime());
-      const level = levelOf(verdict);
+      // The receiver misses the event unless someone acts. The service handles everything else itself.
+      const level = verdict.kind === 'given_up' || verdict.kind === 'gone' ? 'warn' : 'info';
       if (logger.isLevelEnabled(level)) logger[level](attemptLine(delivery, outcome, verdict), 'delivery');
     },
   });
@@ -157,13 +158,6 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await own.close();
     },
   };
-}
-
-/**
- * Returns `warn` if the receiver misses the event unless someone acts. The service handles everything else itself.
- */
-function levelOf({ kind }: Verdict): 'info' | 'warn' {
-  return kind === 'given_up' || kind === 'gone' ? 'warn' : 'info';
 }
 
 /** Returns the fields of the log line for an attempt. */

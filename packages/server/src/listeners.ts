@@ -9,9 +9,9 @@ import { metricsRoute } from './operations/metrics.js';
 import type { Tracing } from './operations/tracing.js';
 import { createPlatformApi } from './platform-api.js';
 import { createPublicApi, type PublicApiParts } from './public-api.js';
-import { type Config, ConfigError } from './settings/config.js';
+import { ConfigError } from './settings/config.js';
 import { platformToken } from './settings/keys.js';
-import { Repeating } from './signals/repeating.js';
+import { Repeating } from './signals/timers.js';
 import { healthRoutes } from './web/health.js';
 import { createListener, listen } from './web/listener.js';
 import { addRoutes } from './web/route.js';
@@ -107,7 +107,9 @@ export class Listeners {
       trustedProxies: config.trustedProxies,
       onFinished: metrics.observeRequests('monitoring'),
     });
-    const token = await monitoringToken(config);
+    const { platformToken: given, databaseUrl, dataDir } = config;
+    // Generated only with the embedded database: with an external one, a node may have no directory to write to.
+    const token = given === undefined && databaseUrl === undefined ? await platformToken(dataDir) : given;
     if (token !== undefined) requirePlatformToken(app, token, this.#guesses);
     addRoutes(app, [...healthRoutes(isReady), ...(token === undefined ? [] : [metricsRoute(metrics)])]);
     this.#apps.push(app);
@@ -130,17 +132,4 @@ export class Listeners {
     await this.#closeTokens();
     await Promise.all(this.#apps.map((app) => app.close()));
   }
-}
-
-/**
- * Returns the token that metrics require on a node without the `platform` role. Generates one only with the embedded
- * database: with an external one, a node may have no directory to write to.
- */
-async function monitoringToken({
-  platformToken: given,
-  databaseUrl,
-  dataDir,
-}: Config): Promise<string | undefined> {
-  if (given !== undefined || databaseUrl !== undefined) return given;
-  return platformToken(dataDir);
 }

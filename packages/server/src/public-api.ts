@@ -7,13 +7,7 @@ import { ownTokenRoute } from './access/token-routes.js';
 import { auditRoutes } from './audit/audit-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { eventTypeRoutes } from './catalogue/catalogue-routes.js';
-import {
-  consoleBuild,
-  consoleRoutes,
-  findConsoleFiles,
-  type PortalLogo,
-  publicUrlOf,
-} from './console/console.js';
+import * as consoles from './console/console.js';
 import { deliveryRoutes } from './deliveries/delivery-routes.js';
 import { replayRoutes } from './deliveries/replay-routes.js';
 import type { DeliveryParts, NodeParts } from './delivering.js';
@@ -79,7 +73,7 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
       'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
       `The [console](${serverUrl ?? ''}/console) shows the same in a browser. The command line is one file for Node.js ` +
-      `20: \`curl -O ${publicUrlOf(config, undefined)}/cli/posthorn.mjs\`, then \`node posthorn.mjs login\`.`,
+      `20: \`curl -O ${consoles.publicUrlOf(config, undefined)}/cli/posthorn.mjs\`, then \`node posthorn.mjs login\`.`,
     guides: publicGuides(rateLimits, { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs }),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
@@ -91,7 +85,11 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
   serveEventsDocument(app, catalogue, version);
   referenceRoutes(app, title);
   commandLineRoutes(app);
-  consoleRoutes(app, { ...config, logo: parts.logo, files: findConsoleFiles(consoleBuild()) });
+  consoles.consoleRoutes(app, {
+    ...config,
+    logo: parts.logo,
+    files: consoles.findConsoleFiles(consoles.consoleBuild()),
+  });
   return app;
 }
 
@@ -100,7 +98,7 @@ export interface PublicApiParts extends NodeParts {
   /** Reads events from the primary, or from a replica that is up to date. */
   eventReads: EventReads;
   catalogue: Catalogue;
-  logo: PortalLogo | undefined;
+  logo: consoles.PortalLogo | undefined;
   delivery: Pick<DeliveryParts, 'secrets' | 'control'>;
   tokens: TokenDirectory;
   guesses: GuessLimit;

@@ -1,6 +1,6 @@
 import { openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
-import { AuditWatch, auditWatchMs } from './audit/audit-watch.js';
+import { AuditWatch, auditWatchMs } from './audit/chain-store.js';
 import { readCatalogueFile } from './catalogue/catalogue-file.js';
 import { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { writeCell } from './cells/relocation-store.js';
@@ -21,7 +21,7 @@ import { maintain, maintenanceMs } from './retention/maintenance.js';
 import { type Config, ConfigError } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
-import { Repeating } from './signals/repeating.js';
+import { Repeating } from './signals/timers.js';
 import { countEvents, countingMs } from './stats/event-count-store.js';
 import { createAddressPolicy } from './values/address.js';
 import { rotateSecrets } from './webhooks/secret-store.js';
@@ -61,7 +61,9 @@ export async function startService(
   const closers: Closers = [];
   let stopped: Promise<void> | undefined;
   const stop = () => {
-    stopped ??= closeAll(closers);
+    stopped ??= (async () => {
+      for (const close of closers.reverse()) await close();
+    })();
     return stopped;
   };
 
@@ -215,8 +217,4 @@ function openEventReads(
   closers.push(() => reader.stop());
   watchReplica(metrics, reader);
   return (work) => reader.read(work);
-}
-
-async function closeAll(closers: Closers): Promise<void> {
-  for (const close of closers.reverse()) await close();
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { relocationStates } from '../src/cells/relocation.js';
+import { relocationStates } from '../src/cells/relocation-store.js';
 import { problems } from '../src/values/problem.js';
 import { webhookStatuses } from '../src/webhooks/webhook.js';
 import {

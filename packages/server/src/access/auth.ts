@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { organizationElsewhere, relocationProblem } from '../cells/relocation.js';
+import { organizationElsewhere, relocationProblem } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { Problem } from '../values/problem.js';
 import type { GuessLimit, RateLimiter } from './rate-limits.js';

@@ -98,15 +98,3 @@ export async function releaseRequestKey(database: Queryable, key: RequestKey): P
     values: valuesOf(key),
   });
 }
-
-/** Deletes up to `atMost` keys that are older than 24 hours. Returns how many. */
-export async function deleteRequestKeys(database: Queryable, atMost: number): Promise<number> {
-  const { rowCount } = await database.query({
-    text: `
-  delete from posthorn.request_keys
-   where ctid = any (array(select ctid from posthorn.request_keys where created_at < now() - interval '24 hours' limit $1))
-     and created_at < now() - interval '24 hours'`,
-    values: [atMost],
-  });
-  return rowCount ?? 0;
-}

@@ -5,17 +5,15 @@ import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
-import { closed, dataOf, named, orNull, text, textOrNull, time } from '../web/schemas.js';
+import { closed, namedData, orNull, text, textOrNull, time } from '../web/schemas.js';
 import { nameMax, readOrganization, renameOrganization } from './organization-store.js';
 import { originOf } from './token-routes.js';
 
-const Organization = dataOf(
-  named('Organization', {
-    id: text('Organization ID.', 'ORG-demo'),
-    name: textOrNull('Display name. Null if there is none.', 'Rhein Logistics'),
-    created_at: time('Time when the organization first got a name.', '2026-11-15T09:30:00.000Z'),
-  }),
-);
+const Organization = namedData('Organization', {
+  id: text('Organization ID.', 'ORG-demo'),
+  name: textOrNull('Display name. Null if there is none.', 'Rhein Logistics'),
+  created_at: time('Time when the organization first got a name.', '2026-11-15T09:30:00.000Z'),
+});
 
 /** Returns the routes that give organizations a display name. */
 export function organizationRoutes(database: Database): readonly Route[] {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Semaphore } from '../signals/semaphore.js';
-import { type Problem, unavailable } from '../values/problem.js';
+import { unavailable } from '../values/problem.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -50,7 +50,7 @@ export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }
       clearTimeout(late);
       reply.raw.off('close', giveUp);
       stopWaiting();
-      done(tooMany());
+      done(unavailable('Too many reads are in progress. Try again.'));
     };
     const late = setTimeout(giveUp, waitMsMax);
     // A client that has gone away no longer waits for a response.
@@ -67,10 +67,6 @@ export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }
     request.releaseSlot = null;
     done(null, payload);
   });
-}
-
-function tooMany(): Problem {
-  return unavailable('Too many reads are in progress. Try again.');
 }
 
 function needsSlot({ method, routeOptions: { config } }: FastifyRequest): boolean {

@@ -4,7 +4,7 @@ import type { AuditOrigin } from '../audit/audit.js';
 import { refuseElsewhere } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { pageOf } from '../postgres/keyset.js';
-import { durationPattern, parseDurationMs } from '../values/duration.js';
+import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { type InputFault, Problem } from '../values/problem.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';
@@ -38,17 +38,15 @@ const organization_name = schemas.textOrNull(
   'Display name of the organization, if it has one.',
   'Rhein Logistics',
 );
-const OwnToken = schemas.dataOf(schemas.named('Token', { ...tokenFields, organization_name }));
+const OwnToken = schemas.namedData('Token', { ...tokenFields, organization_name });
 
 const { created_at: _, portal: __, ...issuedFields } = tokenFields;
 const tokenExample = 'pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag';
 
-const IssuedToken = schemas.dataOf(
-  schemas.named('IssuedToken', {
-    ...issuedFields,
-    token: schemas.text('The token. It is not shown again: only its hash is stored.', tokenExample),
-  }),
-);
+const IssuedToken = schemas.namedData('IssuedToken', {
+  ...issuedFields,
+  token: schemas.text('The token. It is not shown again: only its hash is stored.', tokenExample),
+});
 
 const ListedToken = schemas.named('ListedToken', {
   ...tokenFields,
@@ -59,18 +57,16 @@ const ListedToken = schemas.named('ListedToken', {
   ),
 });
 
-const PortalSession = schemas.dataOf(
-  schemas.named('PortalSession', {
-    url: Type.String({
-      format: 'uri',
-      description:
-        'Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame.',
-      examples: [`https://hooks.example.com/console#token=${tokenExample}`],
-    }),
-    token: schemas.text("The session's token. It is not shown again: only its hash is stored.", tokenExample),
-    expires_at: schemas.time('When the session ends.', '2026-11-15T10:30:00.000Z'),
+const PortalSession = schemas.namedData('PortalSession', {
+  url: Type.String({
+    format: 'uri',
+    description:
+      'Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame.',
+    examples: [`https://hooks.example.com/console#token=${tokenExample}`],
   }),
-);
+  token: schemas.text("The session's token. It is not shown again: only its hash is stored.", tokenExample),
+  expires_at: schemas.time('When the session ends.', '2026-11-15T10:30:00.000Z'),
+});
 
 const requestFields = {
   organization_id: Type.String({
@@ -78,55 +74,43 @@ const requestFields = {
     description: 'The organization that the token belongs to.',
     examples: ['ORG-demo'],
   }),
-  workspace_id: Type.Optional(
-    schemas.orNull(
+  ...schemas.optional({
+    workspace_id: schemas.orNull(
       Type.String({
         pattern: identifierPattern.workspace,
         description: 'Restricts the token to this workspace.',
         examples: ['WS-berlin'],
       }),
     ),
-  ),
-  actor: Type.Optional(
-    schemas.ReferenceInput(
+    actor: schemas.ReferenceInput(
       'The actor that the audit log shows for actions with this token. Default: the token itself.',
       { type: 'user', id: 'USR-ada' },
     ),
-  ),
+  }),
 } as const;
-
-const expires = (fallback: string, description: string, example: string) =>
-  Type.Optional(
-    Type.String({
-      default: fallback,
-      'x-documented': { pattern: durationPattern },
-      description,
-      examples: [example],
-    }),
-  );
 
 const TokenRequest = schemas.closed({
   ...requestFields,
-  scopes: Type.Optional(
-    Type.Array(Type.Enum([...tokens.scopes]), {
+  ...schemas.optional({
+    scopes: Type.Array(Type.Enum([...tokens.scopes]), {
       minItems: 1,
       description: `What the token may do. Default: ${tokens.defaultScopes.map((scope) => `\`${scope}\``).join(', ')}.`,
       examples: [['events:read', 'webhooks:read']],
     }),
-  ),
-  expires: expires('365d', 'Lifetime of the token: a duration, at most `36500d`.', '90d'),
+    expires: schemas.duration('365d', 'Lifetime of the token: a duration, at most `36500d`.', '90d'),
+  }),
 });
 
 const SessionRequest = schemas.closed({
   ...requestFields,
-  read_only: Type.Optional(
-    Type.Boolean({
+  ...schemas.optional({
+    read_only: Type.Boolean({
       default: false,
       description: 'Whether to omit the `webhooks:write` scope, so that the session cannot change anything.',
       examples: [false],
     }),
-  ),
-  expires: expires('1h', 'Lifetime of the session: a duration, at most `24h`.', '1h'),
+    expires: schemas.duration('1h', 'Lifetime of the session: a duration, at most `24h`.', '1h'),
+  }),
 });
 
 /** Returns `GET /v1/token`, which describes the request's token. */
@@ -252,7 +236,7 @@ export function tokenRoutes({ database, now, cell, consoleLink }: TokenContext):
   ): Promise<{ text: string; token: tokens.Token }> {
     const text = tokens.newTokenText(cell);
     const token = tokens.newToken({ organization_id, workspace_id, actor, ...granted }, now());
-    await createToken(database, token, tokens.tokenHash(text), originOf(request));
+    await createToken(database, token, text, originOf(request));
     return { text, token };
   }
 }

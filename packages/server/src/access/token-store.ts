@@ -1,8 +1,8 @@
 import { type AuditOrigin, changesBetween, type NewAuditEntry } from '../audit/audit.js';
 import { auditedWrite, writeAudit } from '../audit/audit-store.js';
-import type { Relocation } from '../cells/relocation.js';
+import type { Relocation } from '../cells/relocation-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
-import { type Scope, sameHash, type Token } from './token.js';
+import { type Scope, sameHash, type Token, tokenHash } from './token.js';
 
 interface TokenRow extends Omit<Token, 'actor' | 'scopes'> {
   actor_type: string;
@@ -14,16 +14,16 @@ interface TokenRow extends Omit<Token, 'actor' | 'scopes'> {
 const columns = `id, organization_id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at,
          revoked_at, last_used_at, portal`;
 
-/** Creates a token with its audit log entry, on behalf of the actor in `origin`. */
+/** Creates a token with its audit log entry, on behalf of the actor in `origin`. `text` is what its holder sends. */
 export async function createToken(
   database: Database,
   token: Token,
-  hash: Buffer,
+  text: string,
   origin: AuditOrigin,
 ): Promise<void> {
   const { scopes, actor, expires_at } = token;
   await auditedWrite(database, token.organization_id, async (client) => {
-    await insertToken(client, token, hash);
+    await insertToken(client, token, tokenHash(text));
     const action = token.portal ? 'portal_session.created' : 'token.created';
     const changes = changesBetween(undefined, { scopes, actor, expires_at });
     await writeAudit(client, [entryAbout(token, action, changes, origin)]);
@@ -130,25 +130,6 @@ export async function markRevoked(database: Queryable, id: string, now: Date): P
     values: [id, now],
   });
   return rows[0] && tokenOf(rows[0]);
-}
-
-/**
- * Deletes up to `atMost` portal sessions that expired before `before`. Returns how many. There is one per visit, and the
- * audit log keeps a record.
- */
-export async function deletePortalSessions(
-  database: Queryable,
-  before: Date,
-  atMost: number,
-): Promise<number> {
-  const { rowCount } = await database.query({
-    text: `
-  delete from posthorn.tokens
-   where ctid = any (array(select ctid from posthorn.tokens where portal and expires_at < $1 limit $2))
-     and portal and expires_at < $1`,
-    values: [before, atMost],
-  });
-  return rowCount ?? 0;
 }
 
 /** Stores when tokens were last used, many in one statement. Locks them in the same order as other nodes do. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Database } from '../postgres/database.js';
-import { Repeating } from '../signals/repeating.js';
+import { Repeating } from '../signals/timers.js';
 import { type Catalogue, createCatalogue } from './catalogue.js';
 import { type OwnCatalogue, typesOf } from './catalogue-file.js';
 import { changeCatalogue, holdFile, readCatalogue, readRevision, releaseFile } from './catalogue-store.js';

@@ -16,7 +16,11 @@ export const auditVerify: OperatorCommand = {
         const report = await chains.verifyChain(database, id, (seen, of) =>
           terminal.status(terminal.paint('dim', `${id}: ${seen} of ${of}`)),
         );
-        if (only !== undefined && isUnknown(report)) throw new CommandFailure(noEntries(only));
+        // The ID of an organization with neither entries nor a chain is most likely a typo.
+        if (only !== undefined && report.position === 0 && !report.fault)
+          throw new CommandFailure(
+            `No audit log found for ${only}. Run posthorn audit verify without --organization to list all audit logs.`,
+          );
         checked += 1;
         if (report.fault) broken += 1;
         terminal.line(options.json ? JSON.stringify(reportBody(report)) : reportLine(report));
@@ -38,22 +42,8 @@ function reportBody({ organization_id, entries, position, head, fault }: chains.
 }
 
 function reportLine({ organization_id, entries, position, head, fault }: chains.ChainReport): string {
-  if (fault) return [organization_id, describe(fault)].join('\t');
-  return [
-    organization_id,
-    `${entries} ${entries === 1 ? 'entry' : 'entries'}`,
-    `last at position ${position}`,
-    head,
-  ].join('\t');
-}
-
-/** Returns whether an organization has neither entries nor a chain: its ID is most likely a typo. */
-function isUnknown({ position, fault }: chains.ChainReport): boolean {
-  return position === 0 && !fault;
-}
-
-function noEntries(organization: string): string {
-  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to list all audit logs.`;
+  if (fault) return `${organization_id}\t${describe(fault)}`;
+  return `${organization_id}\t${entries} ${entries === 1 ? 'entry' : 'entries'}\tlast at position ${position}\t${head}`;
 }
 
 function describe({ kind, position, id }: chains.ChainFault): string {

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import * as demo from '@posthorn/demo';
 import type { Logger } from 'pino';
-import { CommandFailure, shellWord, UsageError } from 'posthorn';
+import { CommandFailure, shellWord } from 'posthorn';
 import { startService } from '../service.js';
 import { type Config, settings, unknownSettings } from '../settings/config.js';
 import { platformToken } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
 import { parseDurationMs } from '../values/duration.js';
-import type { OperatorContext } from './operator.js';
+import { invalidOption, type OperatorContext } from './operator.js';
 import * as serving from './service-process.js';
 
 const forMsMax = 7 * 86_400_000;
@@ -15,7 +15,9 @@ const keptLogLines = 20;
 const sameSignalMs = 1_000;
 
 export async function runDemoCommand({ options, config, env, terminal }: OperatorContext): Promise<void> {
-  const perSecond = rateOf(options.rate ?? '20/s');
+  const rate = options.rate ?? '20/s';
+  const perSecond = demo.parseRate(rate);
+  if (perSecond === undefined) throw invalidOption('rate', rate, demo.rateAccepts);
   const forMs = options.for === undefined ? undefined : timeOf(options.for);
   for (const warning of unknownSettings(env)) console.error(warning);
   requireSettings(config);
@@ -151,17 +153,10 @@ class LogKeeper {
   }
 }
 
-function rateOf(text: string): number {
-  const perSecond = demo.parseRate(text);
-  if (perSecond === undefined)
-    throw new UsageError(`--rate: '${text}' is not valid. Expected ${demo.rateAccepts}.`);
-  return perSecond;
-}
-
 function timeOf(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms > 0 && ms <= forMsMax) return ms;
-  throw new UsageError(`--for: '${text}' is not valid. Expected a duration such as 60s or 10m, at most 7d.`);
+  throw invalidOption('for', text, 'a duration such as 60s or 10m, at most 7d');
 }
 
 function farewell({ databaseUrl, dataDir }: Config): string[] {

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import { type EmbeddedDatabase, EmbeddedUnavailable, hasDatabase, openEmbedded } from '@posthorn/embedded';
 import * as cli from 'posthorn';
-import { relocationProblem } from '../cells/relocation.js';
-import { readRelocation } from '../cells/relocation-store.js';
+import { readRelocation, relocationProblem } from '../cells/relocation-store.js';
 import { Database } from '../postgres/database.js';
 import * as errors from '../postgres/database-errors.js';
 import { isMigrated, migrate } from '../postgres/migrate.js';
@@ -43,9 +42,7 @@ export function operatorCommand({
       const loopback = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
       const { processes } = options;
       if (processes !== undefined && settings.processes.parse(processes) === undefined)
-        throw new cli.UsageError(
-          `--processes: '${processes}' is not valid. Expected ${settings.processes.accepts}.`,
-        );
+        throw invalidOption('processes', processes, settings.processes.accepts);
       const given = processes === undefined ? {} : { POSTHORN_PROCESSES: processes };
       try {
         const config = readConfig({ ...context.env, ...given }, { ...fallbacks, ...loopback });
@@ -109,7 +106,11 @@ export function workspaceOf({ workspace }: cli.Options): string | undefined {
 
 export function matching(option: string, text: string, pattern: string): string {
   if (new RegExp(pattern).test(text)) return text;
-  throw new cli.UsageError(`--${option}: '${text}' is not valid. Expected ${patternInWords(pattern)}.`);
+  throw invalidOption(option, text, `${patternInWords(pattern)}`);
+}
+
+export function invalidOption(option: string, text: string | undefined, expected: string): cli.UsageError {
+  return new cli.UsageError(`--${option}: '${text}' is not valid. Expected ${expected}.`);
 }
 
 /** Returns the requested time range. */
@@ -124,12 +125,9 @@ function timeOf(name: 'from' | 'to', edge: 'start' | 'end', options: cli.Options
   const text = options[name];
   if (text === undefined) return undefined;
   const ms = parseInstantMs(cli.instantOf(text), edge);
-  if (ms === undefined)
-    throw new cli.UsageError(
-      `--${name}: '${text}' is not valid. Expected a date (2026-11-15), a time with Z or an offset (2026-11-15T09:30:00Z), ` +
-        'or how long ago (1h).',
-    );
-  return ms;
+  if (ms !== undefined) return ms;
+  const time = 'a time with Z or an offset (2026-11-15T09:30:00Z)';
+  throw invalidOption(name, text, `a date (2026-11-15), ${time}, or how long ago (1h)`);
 }
 
 /** What happened to a statement that took too long. */

@@ -15,6 +15,7 @@ import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import type { SecretBox } from '../values/secret-box.js';
 import {
+  invalidOption,
   type OperatorCommand,
   type OperatorContext,
   unreachableFailure,
@@ -151,9 +152,7 @@ async function moveOrAbort(context: OperatorContext, cells: Cells): Promise<void
   };
   const stopMsMax = parseDurationMs(options['max-stop'] ?? '60s');
   if (stopMsMax === undefined)
-    throw new UsageError(
-      `--max-stop: '${options['max-stop']}' is not valid. Expected a duration such as 60s or 5m.`,
-    );
+    throw invalidOption('max-stop', options['max-stop'], 'a duration such as 60s or 5m');
   const move = new Move({
     ...{ ...cells, stopMsMax, origin: operatorOrigin(), secrets: await secretsOf(config, env) },
     onEstimate: async (counted, stopMs) => {

@@ -87,8 +87,7 @@ export async function prepareDemo(
   nowMs: number,
 ): Promise<string> {
   const text = await storedSecret(dataDir, demoTokenFile, () => tokens.newTokenText(cell));
-  const hash = tokens.tokenHash(text);
-  if (await findToken(database, hash)) return text;
+  if (await findToken(database, tokens.tokenHash(text))) return text;
   const token = tokens.newToken(
     {
       organization_id: demoOrganization,
@@ -100,7 +99,7 @@ export async function prepareDemo(
     },
     nowMs,
   );
-  await createToken(database, token, hash, operatorOrigin());
+  await createToken(database, token, text, operatorOrigin());
   if (!(await readCatalogue(database)).catalogue.builtin) return text;
   // A morning at a small company, oldest first.
   const events: NewEvent[] = JSON.parse(await readFile(demoEvents, 'utf8'));

@@ -132,17 +132,17 @@ const failingColumns: readonly cli.Column<overviews.FailingWebhook>[] = [
 const partitionColumns: readonly cli.Column<overviews.Partitions>[] = [
   { title: 'table', of: ({ table }) => table },
   { title: 'partitions', of: ({ partitions }) => String(partitions) },
-  { title: 'size', of: ({ bytes }) => String(bytes), short: ({ bytes }) => megabytes(bytes) },
+  {
+    title: 'size',
+    of: ({ bytes }) => String(bytes),
+    short: ({ bytes }) => `${(bytes / 1_000_000).toFixed(1)} MB`,
+  },
   {
     title: 'until (UTC)',
     of: ({ until }) => until?.toISOString() ?? '-',
     short: ({ until }) => (until ? cli.shortTime(until) : '-'),
   },
 ];
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
-}
 
 /** Hides the query string, which may contain one of the receiver's secrets. */
 function withoutQuery(url: string): string {

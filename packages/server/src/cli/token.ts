@@ -31,10 +31,7 @@ export const tokenCreate: operator.OperatorCommand = {
     const token = tokenOf(options, Date.now());
     const create = async (database: Database) => {
       const text = tokens.newTokenText(await cellOf(database, config.cell));
-      await operator.writtenHere(
-        token.organization_id,
-        createToken(database, token, tokens.tokenHash(text), operatorOrigin()),
-      );
+      await operator.writtenHere(token.organization_id, createToken(database, token, text, operatorOrigin()));
       return text;
     };
     const text = await operator.withDatabase(config, create, (directory) =>
@@ -136,14 +133,11 @@ async function cellOf(database: Database, given: string | undefined): Promise<st
 function tokenOf(options: cli.Options, nowMs: number): tokens.Token {
   const lifetimeMs =
     options.expires === undefined ? tokens.defaultLifetimeMs : parseDurationMs(options.expires);
-  if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > tokens.lifetimeMsMax) {
-    throw new cli.UsageError(
-      `--expires: '${options.expires}' is not valid. Expected a duration such as 90d, 12h or 30m, at most 36500d.`,
-    );
-  }
-  if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined)) {
+  const expected = 'a duration such as 90d, 12h or 30m, at most 36500d';
+  if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > tokens.lifetimeMsMax)
+    throw operator.invalidOption('expires', options.expires, expected);
+  if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined))
     throw new cli.UsageError('--actor-type and --actor-id must be used together.');
-  }
   const actorId = options['actor-id'];
   return tokens.newToken(
     {

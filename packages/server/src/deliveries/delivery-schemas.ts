@@ -25,39 +25,36 @@ const deliveryFields = {
   duration_ms: schemas.wholeOrNull('Duration of the latest attempt in milliseconds.', 41),
   attempts: schemas.whole('Number of attempts so far.', 1),
   created_at: schemas.time('Time when the delivery was created.'),
-  delivered_at: Type.Optional(
-    schemas.time('Only for `success`: the time when the receiver responded.', '2026-11-15T09:30:00.041Z'),
-  ),
-  last_attempt_at: Type.Optional(
-    schemas.time('Only if the status is not `success`: the time of the latest attempt.'),
-  ),
-  next_attempt_at: Type.Optional(
-    schemas.timeOrNull(
+  ...schemas.optional({
+    delivered_at: schemas.time(
+      'Only for `success`: the time when the receiver responded.',
+      '2026-11-15T09:30:00.041Z',
+    ),
+    last_attempt_at: schemas.time('Only if the status is not `success`: the time of the latest attempt.'),
+    next_attempt_at: schemas.timeOrNull(
       'Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null ' +
         'while the webhook is `unverified` or `paused`: the delivery then waits until the webhook is `active`, and ' +
         '`final` is false.',
     ),
-  ),
+  }),
 };
 
 const { delivered_at: _, ...waitingFields } = deliveryFields;
 const beforeFirst = { examples: [null] };
 /** A delivery that is waiting for an attempt. */
-export const WaitingDelivery = schemas.dataOf(
-  schemas.named('WaitingDelivery', {
-    ...waitingFields,
-    status: schemas.oneOf(
-      ['pending', 'failed'],
-      '`pending` before the first attempt, `failed` between attempts.',
-      'pending',
-    ),
-    final: schemas.flag('Always false, because an attempt will follow.', false),
-    http_status: { ...deliveryFields.http_status, ...beforeFirst },
-    duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
-    attempts: { ...deliveryFields.attempts, examples: [0] },
-    next_attempt_at: schemas.time('Time of the next attempt.'),
-  }),
-);
+export const WaitingDelivery = schemas.namedData('WaitingDelivery', {
+  ...waitingFields,
+  status: schemas.oneOf(
+    ['pending', 'failed'],
+    '`pending` before the first attempt, `failed` between attempts.',
+    'pending',
+  ),
+  final: schemas.flag('Always false, because an attempt will follow.', false),
+  http_status: { ...deliveryFields.http_status, ...beforeFirst },
+  duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
+  attempts: { ...deliveryFields.attempts, examples: [0] },
+  next_attempt_at: schemas.time('Time of the next attempt.'),
+});
 
 /** The request of a delivery. Its URL may be unknown, because the webhook may have changed since. */
 const SentRequest = Type.Object(
@@ -87,24 +84,20 @@ const Attempt = schemas.named('Attempt', {
   error: schemas.textOrNull('Why no response arrived. Null if a response arrived.', null),
   duration_ms: schemas.wholeOrNull('Duration in milliseconds.', 41),
   response: schemas.textOrNull('First 1 KiB of the response body, as text.', 'ok'),
-  error_detail: Type.Optional(
-    schemas.text('Only for failed attempts: what happened, in one or two sentences.'),
-  ),
-  remedy: Type.Optional(
-    schemas.text('Only for failed attempts: what to do about it, in one or two sentences.'),
-  ),
-  response_headers: Type.Optional(
-    ResponseHeaders('Only for failed attempts: the response headers listed here, if the receiver sent them.'),
-  ),
+  ...schemas.optional({
+    error_detail: schemas.text('Only for failed attempts: what happened, in one or two sentences.'),
+    remedy: schemas.text('Only for failed attempts: what to do about it, in one or two sentences.'),
+    response_headers: ResponseHeaders(
+      'Only for failed attempts: the response headers listed here, if the receiver sent them.',
+    ),
+  }),
 });
 
-export const DeliveryDetail = schemas.dataOf(
-  schemas.named('DeliveryDetail', {
-    ...deliveryFields,
-    attempt_log: Type.Array(Attempt, { description: 'All attempts, oldest first.' }),
-    request: SentRequest,
-  }),
-);
+export const DeliveryDetail = schemas.namedData('DeliveryDetail', {
+  ...deliveryFields,
+  attempt_log: Type.Array(Attempt, { description: 'All attempts, oldest first.' }),
+  request: SentRequest,
+});
 
 const Delivery = schemas.named('Delivery', deliveryFields);
 
@@ -153,16 +146,14 @@ export const EventDeliveryList = schemas.named('EventDeliveryList', {
 
 /** The filters for the deliveries of one webhook or of all webhooks. */
 export const deliveryFilters = {
-  status: Type.Optional(
-    schemas.oneOf(['success', 'failed'], 'Return only deliveries with this status.', 'failed'),
-  ),
-  final: Type.Optional(
-    schemas.oneOf(
+  ...schemas.optional({
+    status: schemas.oneOf(['success', 'failed'], 'Return only deliveries with this status.', 'failed'),
+    final: schemas.oneOf(
       ['true', 'false'],
       '`true`: return only deliveries that have ended. `false`: return only deliveries that will be attempted again.',
       'false',
     ),
-  ),
+  }),
   event_type: schemas.filter('Return only deliveries of this event type.', 'invoice.finalized'),
   event_id: schemas.filter('Return only deliveries of this event.', 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'),
 };
@@ -174,36 +165,34 @@ export const ReplayBody = schemas.closed({
       'the request are not included.',
     '2026-11-02T12:00:00Z',
   ),
-  event_types: Type.Optional(EventTypesField),
-  only_failed: Type.Optional(
-    Type.Boolean({
+  ...schemas.optional({
+    event_types: EventTypesField,
+    only_failed: Type.Boolean({
       default: false,
       description:
         'Send only events whose latest delivery to this webhook failed, or that have no ' +
         'delivery to it. If the latest delivery is waiting for a retry, an extra attempt of it is made now, ' +
         'and no second delivery is created.',
     }),
-  ),
+  }),
 });
 
-export const Replay = schemas.dataOf(
-  schemas.named('Replay', {
-    id: schemas.id('RPL', 'Replay ID.'),
-    status: schemas.oneOf(
-      ['running', 'done', 'cancelled'],
-      '`cancelled` if the webhook was disabled or deleted, or is `unverified`. A paused webhook gets its events when it is resumed.',
-      'running',
-    ),
-    total: schemas.whole(
-      'Number of events to send. For very large replays, or if events in the time range are still being ' +
-        'recorded, this number is exact only when the replay is done.',
-      120,
-    ),
-    done: schemas.whole(
-      'Number of events queued so far. For each of them, a delivery was created, or a delivery that was ' +
-        'waiting for a retry was scheduled for an immediate attempt.',
-      0,
-    ),
-    created_at: schemas.time('Time of the request.'),
-  }),
-);
+export const Replay = schemas.namedData('Replay', {
+  id: schemas.id('RPL', 'Replay ID.'),
+  status: schemas.oneOf(
+    ['running', 'done', 'cancelled'],
+    '`cancelled` if the webhook was disabled or deleted, or is `unverified`. A paused webhook gets its events when it is resumed.',
+    'running',
+  ),
+  total: schemas.whole(
+    'Number of events to send. For very large replays, or if events in the time range are still being ' +
+      'recorded, this number is exact only when the replay is done.',
+    120,
+  ),
+  done: schemas.whole(
+    'Number of events queued so far. For each of them, a delivery was created, or a delivery that was ' +
+      'waiting for a retry was scheduled for an immediate attempt.',
+    0,
+  ),
+  created_at: schemas.time('Time of the request.'),
+});

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../postgres/database.js';
-import { Repeating } from '../signals/repeating.js';
+import { Repeating } from '../signals/timers.js';
 import { advanceReplay, nextReplay } from './replay-store.js';
 
 const everyMs = 500;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import * as nodes from '../cells/node-store.js';
 import type { Database } from '../postgres/database.js';
 import { isTransient } from '../postgres/database-errors.js';
-import { Repeating } from '../signals/repeating.js';
+import { Repeating } from '../signals/timers.js';
 import { limits } from './limits.js';
 
 /**

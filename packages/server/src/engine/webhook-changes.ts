@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { countOtherNodes } from '../cells/node-store.js';
 import type { Database } from '../postgres/database.js';
 import { Semaphore } from '../signals/semaphore.js';
-import { within } from '../signals/within.js';
+import { within } from '../signals/timers.js';
 import type { WebhookDirectory } from '../webhooks/directory.js';
 import { alignWaiting } from '../webhooks/waiting-store.js';
 import type { WebhookKey } from '../webhooks/webhook-store.js';

@@ -157,18 +157,3 @@ export async function readHorizonMs(database: Queryable, organizationId: string 
   });
   return rows[0]!.horizon.getTime();
 }
-
-/**
- * Deletes up to `atMost` of the producers' idempotency keys that are older than 24 hours by the database's clock, which
- * recordings also use. Returns how many.
- */
-export async function deleteEventKeys(database: Queryable, atMost: number): Promise<number> {
-  const { rowCount } = await database.query({
-    text: `
-  delete from posthorn.event_keys
-   where ctid = any (array(select ctid from posthorn.event_keys where created_at < now() - interval '24 hours' limit $1))
-     and created_at < now() - interval '24 hours'`,
-    values: [atMost],
-  });
-  return rowCount ?? 0;
-}

@@ -1,4 +1,4 @@
-import type { AuditWatch } from '../audit/audit-watch.js';
+import type { AuditWatch } from '../audit/chain-store.js';
 import type { DeliveryEngine } from '../engine/engine.js';
 import { readHorizonMs } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';

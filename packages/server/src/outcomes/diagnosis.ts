@@ -10,10 +10,8 @@ export interface Diagnosis {
 
 /** Which attempts a row of the table explains, and how. `{name}` stands for one of the `facts` of the attempt. */
 interface Row {
-  /** A delivery error, a status, or the first and the last of a range of statuses. Absent: anything. */
-  on?: string | number | readonly [number, number];
-  /** The code in the evidence. */
-  code?: RegExp;
+  /** A delivery error, alone or with the code in the evidence, a status, or a range of statuses. Absent: anything. */
+  on?: string | RegExp | number | readonly [first: number, last: number];
   when?: (attempt: attempts.FailedAttempt) => boolean;
   detail: string;
   remedy: string;
@@ -36,14 +34,12 @@ const table: readonly Row[] = [
     remedy: 'Check the host name. A new DNS record can take a few minutes to propagate.',
   },
   {
-    on: 'connect',
-    code: /^ECONNREFUSED$/,
+    on: /^connect ECONNREFUSED$/,
     detail: 'Nothing is listening on {place}{tried}.',
     remedy: 'Start the receiver, or correct the port in the URL.',
   },
   {
-    on: 'connect',
-    code: /^E(HOST|NET)(UNREACH|DOWN)$/,
+    on: /^connect E(HOST|NET)(UNREACH|DOWN)$/,
     detail: 'There is no route to {place}.',
     remedy: 'Check that the receiver is online and that its address in DNS is current.',
   },
@@ -53,78 +49,66 @@ const table: readonly Row[] = [
     remedy: 'Check that the receiver is running and can be reached from the internet.',
   },
   {
-    on: 'tls',
-    code: /^CERT_HAS_EXPIRED$/,
+    on: /^tls CERT_HAS_EXPIRED$/,
     detail: 'The certificate of {host} expired{onDay}.',
     remedy: 'Renew the certificate.',
   },
   {
-    on: 'tls',
-    code: /^CERT_NOT_YET_VALID$/,
+    on: /^tls CERT_NOT_YET_VALID$/,
     detail: 'The certificate of {host} is not valid yet.',
     remedy:
       'Use the previous certificate until the new one is valid, or check the clock of the server that issued it.',
   },
   {
-    on: 'tls',
-    code: /^DEPTH_ZERO_SELF_SIGNED_CERT$/,
+    on: /^tls DEPTH_ZERO_SELF_SIGNED_CERT$/,
     detail: 'The certificate of {host} is self-signed.',
     remedy: fromAuthority,
   },
   {
-    on: 'tls',
-    code: /^SELF_SIGNED_CERT_IN_CHAIN$/,
+    on: /^tls SELF_SIGNED_CERT_IN_CHAIN$/,
     detail: 'The certificate of {host} was issued by a private certificate authority.',
     remedy: fromAuthority,
   },
   {
-    on: 'tls',
-    code: /^UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)$/,
+    on: /^tls UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)$/,
     detail:
       'The certificate of {host} was issued by an unknown certificate authority, or its chain is incomplete.',
     remedy: 'Configure the server to send the full chain, including intermediate certificates.',
   },
   {
-    on: 'tls',
-    code: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    on: /^tls ERR_TLS_CERT_ALTNAME_INVALID$/,
     detail: 'The certificate is for {names}, not for {host}.',
     remedy: 'Use a certificate for {host}, or correct the host in the URL.',
   },
   {
-    on: 'tls',
-    code: /^CERT_REVOKED$/,
+    on: /^tls CERT_REVOKED$/,
     detail: 'The certificate of {host} was revoked.',
     remedy: 'Replace the certificate.',
   },
   {
-    on: 'tls',
-    code: /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/,
+    on: /^tls ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/,
     detail: '{place} does not use TLS. It probably expects plain HTTP.',
     remedy: '{rightPort}, or enable TLS on that port.',
   },
   // A receiver that requires a client certificate may also close the connection before its TLS alert arrives.
   {
-    on: 'tls',
-    code: /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
+    on: /^tls (ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
     detail: '{place} closed the connection during the TLS handshake.',
     remedy:
       'Check that the server behind it is running, that it has a certificate for {host}, and that it requires no client certificate.',
   },
   {
-    on: 'tls',
-    code: /ALERT_.*CERTIFICATE/,
+    on: /^tls .*ALERT_.*CERTIFICATE/,
     detail: '{place} requires a client certificate.',
     remedy: 'Do not require a client certificate for webhooks: requests are signed instead.',
   },
   {
-    on: 'tls',
-    code: /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW/,
+    on: /^tls .*(PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW)/,
     detail: '{place} offers only TLS versions that are no longer secure.',
     remedy: 'Enable TLS 1.2 or 1.3.',
   },
   {
-    on: 'tls',
-    code: /HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS/,
+    on: /^tls .*(HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS)/,
     detail:
       '{place} refused the TLS handshake: it supports none of the offered ciphers, or it requires a client certificate.',
     remedy: 'Allow the standard TLS 1.2 and 1.3 ciphers, and do not require a client certificate.',
@@ -135,14 +119,12 @@ const table: readonly Row[] = [
     remedy: 'Check the TLS settings and the certificate of {host}, for example with openssl s_client.',
   },
   {
-    on: 'timeout',
-    code: /^connect_timeout$/,
+    on: /^timeout connect_timeout$/,
     detail: 'No connection to {place} within {time}.',
     remedy: 'A firewall may be dropping the requests. Allow the addresses that the service sends from.',
   },
   {
-    on: 'timeout',
-    code: /^tls_timeout$/,
+    on: /^timeout tls_timeout$/,
     detail: '{place} accepted the connection, but the TLS handshake did not finish within {time}.',
     remedy: 'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
   },
@@ -164,8 +146,7 @@ const table: readonly Row[] = [
       'Check whether the receiver, or a proxy in front of it, crashed or restarted, or rejects large requests.{tlsHint}',
   },
   {
-    on: 'protocol',
-    code: /^UND_ERR_HEADERS_OVERFLOW$/,
+    on: /^protocol UND_ERR_HEADERS_OVERFLOW$/,
     detail: 'The headers of the response from {place} are larger than 16 KiB.',
     remedy: 'Send fewer or shorter headers, for example fewer cookies.',
   },
@@ -183,8 +164,7 @@ const table: readonly Row[] = [
       'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
   },
   {
-    on: 'blocked_address',
-    code: /^plain_http$/,
+    on: /^blocked_address plain_http$/,
     detail: 'The URL uses http, which the operator does not allow for {host}.',
     remedy: 'Use an https URL.',
   },
@@ -328,13 +308,15 @@ export function diagnose(attempt: attempts.FailedAttempt): Diagnosis {
   return { error_detail: filled(row.detail, attempt), remedy: filled(remedy, attempt) };
 }
 
-function explains({ on, code, when }: Row, attempt: attempts.FailedAttempt): boolean {
+function explains({ on, when }: Row, attempt: attempts.FailedAttempt): boolean {
   const { http_status, error, evidence } = attempt;
   const isMeant =
-    typeof on === 'object'
-      ? http_status !== null && http_status >= on[0] && http_status <= on[1]
-      : on === undefined || on === (http_status ?? error);
-  return isMeant && (code?.test(evidence?.code ?? '') ?? true) && (when?.(attempt) ?? true);
+    on instanceof RegExp
+      ? on.test(`${error} ${evidence?.code}`)
+      : typeof on === 'object'
+        ? http_status !== null && http_status >= on[0] && http_status <= on[1]
+        : on === undefined || on === (http_status ?? error);
+  return isMeant && (when?.(attempt) ?? true);
 }
 
 function filled(text: string, attempt: attempts.FailedAttempt): string {

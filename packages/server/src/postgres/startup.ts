@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { Repeating } from '../signals/repeating.js';
+import { Repeating } from '../signals/timers.js';
 import type { Database } from './database.js';
 import { isTransient, isUnreachable } from './database-errors.js';
 import { blocked, isMigrated, migrate } from './migrate.js';

@@ -7,8 +7,7 @@ import type { Route, Tag } from '../web/route.js';
 import { ProblemSchema } from '../web/schemas.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
 import { Components, plainSchema, type Schema, schemaExample } from './components.js';
-import { errorsGuide } from './guides.js';
-import { withOwnSamples, withOwnTypes } from './own-types.js';
+import { errorsGuide, withOwnSamples, withOwnTypes } from './guides.js';
 
 export interface DocumentInfo {
   title: string;
@@ -114,7 +113,7 @@ function apiDocument(info: DocumentInfo): object {
       ...(parameters.length > 0 && { parameters }),
       ...(body && {
         requestBody: {
-          ...descriptionOf(body),
+          description: (body as Schema).description,
           required: !bodyIsOptional,
           content: contentOf(body, `${id}Request`, consumes),
         },
@@ -213,10 +212,6 @@ const IdempotencyHeaders = Type.Object({
     }),
   ),
 });
-
-function descriptionOf({ description }: Schema): object {
-  return description === undefined ? {} : { description };
-}
 
 function parametersOf(place: string, group: TSchema | undefined): object[] {
   const { properties = {}, required = [] } = (group ?? {}) as Schema;

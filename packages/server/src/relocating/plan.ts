@@ -1,4 +1,4 @@
-import type { Relocation } from '../cells/relocation.js';
+import type { Relocation } from '../cells/relocation-store.js';
 
 /** The facts that a cell stores about the moves of an organization. */
 export interface Facts extends Relocation {

@@ -1,5 +1,4 @@
-import type { Relocation } from '../cells/relocation.js';
-import { readCell } from '../cells/relocation-store.js';
+import { type Relocation, readCell } from '../cells/relocation-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { countRows, readTables, sumOf, withSnapshot } from './copy-store.js';
 import type { Facts, Refusal, Side } from './plan.js';

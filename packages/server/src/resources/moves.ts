@@ -4,13 +4,7 @@ import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { createPayloadValidator } from '../catalogue/payload.js';
 import type { StoredEvent } from '../events/event.js';
-import {
-  batchOf,
-  type RecordedBatch,
-  type Room,
-  recordBatch,
-  recordEvents,
-} from '../events/recording-store.js';
+import * as recordings from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import * as resources from './resource.js';
 import { type Lifecycle, possibleMoves } from './resource-schema.js';
@@ -23,14 +17,14 @@ export type CreationRequest = resources.LifecycleRequest & {
 
 /** Where a request comes from, and the room of this node for the deliveries of its event, if it is a node. */
 export interface MoveContext extends Omit<AuditOrigin, 'actor'> {
-  room?: Room;
+  room?: recordings.Room;
 }
 
 /** The result of a creation or a move. Some creations record no event. */
 export interface CompletedMove {
   outcome: 'done';
   resource: resources.StoredResource;
-  recorded: { event: StoredEvent; batch: RecordedBatch | undefined } | undefined;
+  recorded: { event: StoredEvent; batch: recordings.RecordedBatch | undefined } | undefined;
 }
 
 export type MoveOutcome =
@@ -103,7 +97,7 @@ async function recordEvent(
   client: Queryable,
   type: EventTypeName,
   change: resources.Change,
-  room: Room | undefined,
+  room: recordings.Room | undefined,
 ): Promise<NonNullable<CompletedMove['recorded']>> {
   const payload = resources.payloadOf(type, change);
   const faults = validatePayload(type, payload);
@@ -115,8 +109,8 @@ async function recordEvent(
   const { actor } = change.request;
   const subject = { type: kind, id: subjectId };
   const happening = { type, organization_id, workspace_id, actor, subject, payload };
-  const batch = room && (await recordBatch(client, batchOf([happening]), room));
-  const [recorded] = batch?.events ?? (await recordEvents(client, [happening]));
+  const batch = room && (await recordings.recordBatch(client, recordings.batchOf([happening]), room));
+  const [recorded] = batch?.events ?? (await recordings.recordEvents(client, [happening]));
   const event: StoredEvent = {
     ...{ ...recorded!, type, organization_id, workspace_id, payload: JSON.stringify(payload) },
     ...{ actor_type: actor.type, actor_id: actor.id, subject_type: kind, subject_id: subjectId },
@@ -126,9 +120,9 @@ async function recordEvent(
 
 export interface MoverOptions {
   database: Database;
-  room: () => Room;
+  room: () => recordings.Room;
   /** Called with the recorded batch after the commit. */
-  onRecorded: (batch: RecordedBatch) => void;
+  onRecorded: (batch: recordings.RecordedBatch) => void;
 }
 
 /** Runs a creation or a move in its own transaction, and hands over the recorded batch after the commit. */

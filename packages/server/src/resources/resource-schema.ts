@@ -5,7 +5,7 @@ import type { Resources } from '../../types/resources.js';
 import type { EventTypeName } from '../catalogue/catalogue.js';
 import { builtinData, builtinTypes } from '../catalogue/catalogue-file.js';
 import { NewEventSchema } from '../events/new-event.js';
-import { type Fault, faultsFromAjv } from '../values/fault.js';
+import { type Fault, faultsFromAjv, pointerTo } from '../values/fault.js';
 import { unstorableFaults } from '../values/storable.js';
 
 const { organization_id, workspace_id, actor } = NewEventSchema.properties;
@@ -147,7 +147,7 @@ function inexactFaults(input: unknown): readonly Fault[] {
   return Object.entries(input)
     .filter(([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value))
     .map(([name]) => ({
-      pointer: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      pointer: pointerTo('', name),
       code: 'too_large',
       detail: `must be at most ${Number.MAX_SAFE_INTEGER}`,
     }));

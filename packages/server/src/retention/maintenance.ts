@@ -1,16 +1,13 @@
 import type { Logger } from 'pino';
-import { deleteRequestKeys } from '../access/idempotency-store.js';
-import { deletePortalSessions } from '../access/token-store.js';
 import { earliestAuditMs } from '../audit/audit.js';
 import { earliestReadableMs } from '../events/event.js';
-import { deleteEventKeys } from '../events/event-store.js';
 import type { Database } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
 import { readClockMs } from '../postgres/transaction.js';
 import { levelFor } from '../signals/reported-error.js';
 import { dayMs } from '../values/duration.js';
-import { deleteOldBacklog, releaseHeld } from '../webhooks/waiting-store.js';
-import { dropPartitions, makePartitionsAhead, withMaintenanceLock } from './partition-store.js';
+import { releaseHeld } from '../webhooks/waiting-store.js';
+import { deleteOld, dropPartitions, makePartitionsAhead, withMaintenanceLock } from './retention-store.js';
 
 /** How often maintenance runs. */
 export const maintenanceMs = 600_000;
@@ -56,7 +53,7 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
     const earliestMs = earliestReadableMs(nowMs, retentionMs);
     await attempt('partitions ahead', () => makePartitionsAhead(database, nowMs));
     await repeat('held deliveries', () => releaseHeld(database, heldAtOnce));
-    await repeat('old backlog', () => deleteOldBacklog(database, new Date(earliestMs), deletedAtOnce));
+    await repeat('old backlog', () => deleteOld(database, 'backlog', new Date(earliestMs), deletedAtOnce));
     for (const parent of partitioned) {
       const keepFromMs = parent === 'audit_log' ? earliestAuditMs(nowMs) : earliestMs;
       await attempt(`old ${parent}`, async () => {
@@ -65,10 +62,9 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
           logger.info({ partitions: dropped }, 'dropped partitions past their retention');
       });
     }
-    await repeat('event keys', () => deleteEventKeys(database, deletedAtOnce));
-    await repeat('request keys', () => deleteRequestKeys(database, deletedAtOnce));
     const dayAgo = new Date(nowMs - dayMs);
-    await repeat('portal sessions', () => deletePortalSessions(database, dayAgo, deletedAtOnce));
+    for (const table of ['event_keys', 'request_keys', 'tokens'] as const)
+      await repeat(`old ${table}`, () => deleteOld(database, table, dayAgo, deletedAtOnce));
   };
   await attempt('the lock', () => withMaintenanceLock(database, async () => runParts(await now())));
 }

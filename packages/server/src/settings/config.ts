@@ -10,8 +10,11 @@ export type Role = (typeof roles)[number];
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-interface Setting<T, Fallback = string | undefined> {
+interface Setting<T, Fallback = string | undefined> extends Definition<T, Fallback> {
   env: string;
+}
+
+interface Definition<T, Fallback> {
   /** Used if the variable is not set, if there is a default. */
   fallback?: Fallback;
   /** Describes what happens without a value if that is neither the default nor `none`. */
@@ -26,72 +29,63 @@ interface Setting<T, Fallback = string | undefined> {
 }
 
 const setting = <T, const Fallback extends string | undefined = undefined>(
-  definition: Setting<T, Fallback>,
-): Setting<T, Fallback> => definition;
+  env: string,
+  definition: Definition<T, Fallback>,
+): Setting<T, Fallback> => ({ env, ...definition });
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
-  databaseUrl: setting({
-    env: 'DATABASE_URL',
+  databaseUrl: setting('DATABASE_URL', {
     ...values.databaseUrl,
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
   }),
-  directDatabaseUrl: setting({
-    env: 'POSTHORN_DIRECT_DATABASE_URL',
+  directDatabaseUrl: setting('POSTHORN_DIRECT_DATABASE_URL', {
     fallbackNote: 'the same as `DATABASE_URL`',
     ...values.databaseUrl,
     description:
       'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the `delivery` role opens one connection to it, to listen for notifications.',
   }),
-  readDatabaseUrl: setting({
-    env: 'POSTHORN_READ_DATABASE_URL',
+  readDatabaseUrl: setting('POSTHORN_READ_DATABASE_URL', {
     ...values.databaseUrl,
     description:
       'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
   }),
-  dataDir: setting({
-    env: 'POSTHORN_DATA_DIR',
+  dataDir: setting('POSTHORN_DATA_DIR', {
     fallback: '.posthorn',
     accepts: 'a directory path',
     description: 'Directory for the embedded database and the generated keys.',
     parse: values.path,
   }),
-  host: setting({
-    env: 'POSTHORN_HOST',
+  host: setting('POSTHORN_HOST', {
     fallback: '127.0.0.1',
     description: 'Address of the public listener, which serves the API, the console and the API reference.',
     ...values.host,
   }),
-  port: setting({
-    env: 'POSTHORN_PORT',
+  port: setting('POSTHORN_PORT', {
     fallback: '7400',
     description: 'Port of the public listener.',
     ...values.port,
   }),
-  platformHost: setting({
-    env: 'POSTHORN_PLATFORM_HOST',
+  platformHost: setting('POSTHORN_PLATFORM_HOST', {
     fallback: '127.0.0.1',
     description:
       'Address of the platform listener, which records events and serves metrics. Do not expose it to the internet.',
     ...values.host,
   }),
-  platformPort: setting({
-    env: 'POSTHORN_PLATFORM_PORT',
+  platformPort: setting('POSTHORN_PLATFORM_PORT', {
     fallback: '7401',
     description: 'Port of the platform listener.',
     ...values.port,
   }),
-  platformToken: setting({
-    env: 'POSTHORN_PLATFORM_TOKEN',
+  platformToken: setting('POSTHORN_PLATFORM_TOKEN', {
     fallbackNote: 'generated in the data directory',
     accepts: '16 to 256 printable ASCII characters without spaces',
     description: 'Bearer token for the platform listener.',
     secret: true,
     parse: (text) => (/^[!-~]{16,256}$/.test(text) ? text : undefined),
   }),
-  secretKeys: setting({
-    env: 'POSTHORN_SECRET_KEY',
+  secretKeys: setting('POSTHORN_SECRET_KEY', {
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
@@ -99,8 +93,7 @@ export const settings = {
     secret: true,
     parse: parseSecretKeys,
   }),
-  retryScheduleMs: setting({
-    env: 'POSTHORN_RETRY_SCHEDULE',
+  retryScheduleMs: setting('POSTHORN_RETRY_SCHEDULE', {
     fallback: '5s,5m,1h,12h',
     accepts: '1 to 19 durations from 1ms to 30d, separated by commas, such as 5s,5m,1h,12h',
     description:
@@ -110,22 +103,19 @@ export const settings = {
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
     },
   }),
-  deliveryTimeoutMs: setting({
-    env: 'POSTHORN_DELIVERY_TIMEOUT',
+  deliveryTimeoutMs: setting('POSTHORN_DELIVERY_TIMEOUT', {
     fallback: '10s',
     accepts: 'a duration from 1ms to 10m, such as 10s',
     description: 'Time limit for one delivery attempt, from connecting to reading the response.',
     parse: values.durationWithin(1, 600_000),
   }),
-  inFlightPerWebhook: setting({
-    env: 'POSTHORN_REQUESTS_PER_WEBHOOK',
+  inFlightPerWebhook: setting('POSTHORN_REQUESTS_PER_WEBHOOK', {
     fallback: '256',
     description:
       'How many requests to one webhook may be in flight at the same time, from all nodes together.',
     ...values.countUpTo(512),
   }),
-  egressAllow: setting({
-    env: 'POSTHORN_EGRESS_ALLOW',
+  egressAllow: setting('POSTHORN_EGRESS_ALLOW', {
     fallback: '',
     fallbackNote: 'empty; `127.0.0.0/8,::1/128` with `npm start`',
     description:
@@ -133,16 +123,14 @@ export const settings = {
     emptyCounts: true,
     ...values.cidrs('127.0.0.0/8,::1/128'),
   }),
-  trustedProxies: setting({
-    env: 'POSTHORN_TRUSTED_PROXIES',
+  trustedProxies: setting('POSTHORN_TRUSTED_PROXIES', {
     fallback: '',
     fallbackNote: 'none',
     description:
       'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
     ...values.cidrs('10.0.0.0/8,fd00::/8'),
   }),
-  roles: setting({
-    env: 'POSTHORN_ROLES',
+  roles: setting('POSTHORN_ROLES', {
     fallback: roles.join(','),
     accepts: `one or more of ${roles.join(', ')}, separated by commas`,
     description: 'The roles of this node. To run specialized nodes, give each node only some of the roles.',
@@ -153,8 +141,7 @@ export const settings = {
         : undefined;
     },
   }),
-  processes: setting({
-    env: 'POSTHORN_PROCESSES',
+  processes: setting('POSTHORN_PROCESSES', {
     fallbackNote: 'one, without a supervisor',
     accepts: 'auto, or a whole number from 1 to 64',
     description:
@@ -162,81 +149,69 @@ export const settings = {
       'See the section [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
     parse: values.processCount,
   }),
-  rateLimitReads: setting({
-    env: 'POSTHORN_RATE_LIMIT_READS',
+  rateLimitReads: setting('POSTHORN_RATE_LIMIT_READS', {
     fallback: '600',
     description: 'Read requests per minute per token, counted by each process. `0` turns the limit off.',
     ...values.limitPerMinute,
   }),
-  rateLimitWrites: setting({
-    env: 'POSTHORN_RATE_LIMIT_WRITES',
+  rateLimitWrites: setting('POSTHORN_RATE_LIMIT_WRITES', {
     fallback: '60',
     description: 'Write requests per minute per token, counted by each process. `0` turns the limit off.',
     ...values.limitPerMinute,
   }),
-  catalogueFile: setting({
-    env: 'POSTHORN_CATALOGUE',
+  catalogueFile: setting('POSTHORN_CATALOGUE', {
     accepts: 'a readable JSON file: {builtin, types}, or an array of {type, description, schema, sample}',
     description:
       'JSON file with [your own event types](docs/your-own-events.md): `{"builtin": false, "types": […]}`, or an array of types to add. Each type is `{type, description, schema, sample}`.',
     parse: values.path,
   }),
-  eventRetentionMs: setting({
-    env: 'POSTHORN_EVENT_RETENTION',
+  eventRetentionMs: setting('POSTHORN_EVENT_RETENTION', {
     fallback: '90d',
     accepts: 'a duration from 1d to 3650d, such as 90d',
     description: 'How long events and deliveries can be read. After that, they are deleted.',
     parse: values.durationWithin(dayMs, 3_650 * dayMs),
   }),
-  webhooksMax: setting({
-    env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
+  webhooksMax: setting('POSTHORN_WEBHOOKS_PER_ORGANIZATION', {
     fallback: '100',
     description: 'Maximum number of webhooks per organization.',
     ...values.countUpTo(1_000),
   }),
-  publicOrigin: setting({
-    env: 'POSTHORN_PUBLIC_URL',
+  publicOrigin: setting('POSTHORN_PUBLIC_URL', {
     fallbackNote: 'the address of the public listener',
     accepts: 'an http or https URL without a path, such as https://hooks.example.com',
     description:
       'The URL at which browsers reach the public listener. Posthorn uses it in links to the console and the portal.',
     parse: values.origin,
   }),
-  portalOrigins: setting({
-    env: 'POSTHORN_PORTAL_ORIGINS',
+  portalOrigins: setting('POSTHORN_PORTAL_ORIGINS', {
     fallback: '',
     fallbackNote: 'none',
     accepts: 'origins separated by commas, such as https://app.example.com,http://localhost:3000',
     description: 'Origins whose pages may show the console in a frame.',
     parse: values.origins,
   }),
-  portalName: setting({
-    env: 'POSTHORN_PORTAL_NAME',
+  portalName: setting('POSTHORN_PORTAL_NAME', {
     accepts: '1 to 60 characters without control characters',
     description: 'The name of your platform, shown in the portal.',
     parse: (text) => (/^[^\p{Cc}\p{Cs}\u2028\u2029]{1,60}$/u.test(text) ? text : undefined),
   }),
-  portalLogoFile: setting({
-    env: 'POSTHORN_PORTAL_LOGO',
+  portalLogoFile: setting('POSTHORN_PORTAL_LOGO', {
     accepts: 'a readable SVG or PNG file of at most 64 KiB',
     description: "File with your platform's logo, shown in the portal: SVG or PNG, at most 64 KiB.",
     parse: values.path,
   }),
-  portalAccent: setting({
-    env: 'POSTHORN_PORTAL_ACCENT',
+  portalAccent: setting('POSTHORN_PORTAL_ACCENT', {
     accepts: 'a CSS hex color such as #0a7d55',
     description: 'The accent color of the portal.',
     parse: values.hexColor,
   }),
-  cell: setting({
-    env: 'POSTHORN_CELL',
+  cell: setting('POSTHORN_CELL', {
     accepts: '1 to 16 lowercase letters and digits',
     description:
       'The name of this cell, if you run several. Tokens created in this cell contain this name. All nodes that share a database must use the same name.',
     parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
   }),
-  logLevel: setting({
-    env: 'POSTHORN_LOG_LEVEL',
+  logLevel: setting('POSTHORN_LOG_LEVEL', {
     fallback: 'info',
     accepts: `one of ${logLevels.join(', ')}`,
     description: `How much to log: ${logLevels.map((level) => `\`${level}\``).join(', ')}.`,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Outcome } from '../outcomes/outcome.js';
 import type { Verdict } from '../outcomes/retry-schedule.js';
 import type { Database } from '../postgres/database.js';
-import { Repeating } from '../signals/repeating.js';
+import { Repeating } from '../signals/timers.js';
 import { type CountedDeliveries, type Step, writeDeliveryCounts } from './delivery-count-store.js';
 import { addCounts, countAttempt, type DeliveryCounts, noCounts } from './stats.js';
 

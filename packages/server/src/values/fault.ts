@@ -188,7 +188,7 @@ function faultOf(error: ErrorObject, root: unknown): Fault {
   const [code, detailOf] = rules.get(error.keyword) ?? ['invalid', () => error.message ?? 'is not valid'];
   const field =
     params.missingProperty ?? params.additionalProperty ?? params.unevaluatedProperty ?? params.propertyName;
-  const pointer = field === undefined ? instancePath : join(instancePath, field);
+  const pointer = field === undefined ? instancePath : pointerTo(instancePath, field);
   return { pointer, code, detail: detailOf(params, error, root) };
 }
 
@@ -242,7 +242,8 @@ function at(root: unknown, pointer: string): unknown {
   return value;
 }
 
-function join(pointer: string, field: string): string {
+/** Returns the pointer to a field of what `pointer` leads to. */
+export function pointerTo(pointer: string, field: string): string {
   return `${pointer}/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 

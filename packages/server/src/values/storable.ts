@@ -1,4 +1,4 @@
-import type { Fault } from './fault.js';
+import { type Fault, pointerTo } from './fault.js';
 
 /**
  * PostgreSQL's JSON parser is recursive. This limit is far below what would exhaust its stack and far above what
@@ -33,7 +33,7 @@ function findUnstorable(value: unknown, pointer: string, depth: number, found: F
     }
     for (const [key, inner] of Object.entries(value)) {
       if (!isStorable(key)) found.push(unstorableText(pointer));
-      const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      const at = pointerTo(pointer, key);
       findUnstorable(inner, at, depth + 1, found);
     }
   }

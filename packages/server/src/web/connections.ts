@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Server as HttpServer, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Server, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { within } from '../signals/within.js';
+import { within } from '../signals/timers.js';
 import { unavailable } from '../values/problem.js';
 
 declare module 'fastify' {

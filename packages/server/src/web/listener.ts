@@ -14,10 +14,9 @@ import { type Cidr, sourceAddress } from '../values/address.js';
 import { Problem, unavailable } from '../values/problem.js';
 import { installCompression } from './compression.js';
 import { drainOnClose, inTurn } from './connections.js';
-import { decodeBody, parseJson } from './json-body.js';
 import { type Elsewhere, knownRoutes } from './known-routes.js';
 import { MalformedHttp, problemOf, sendProblem } from './problems.js';
-import { installValidation, parseQueryString } from './validation.js';
+import { decodeBody, installValidation, parseJson, parseQueryString } from './validation.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { organizationElsewhere, organizationMoving } from '../cells/relocation.js';
+import { organizationElsewhere, organizationMoving } from '../cells/relocation-store.js';
 import * as errors from '../postgres/database-errors.js';
 import { Problem, problems, unavailable } from '../values/problem.js';
 import { SecretNotDecrypted } from '../values/secret-box.js';

@@ -1,4 +1,5 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
+import { durationPattern } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
 
 type Options = Type.TSchemaOptions;
@@ -18,6 +19,13 @@ export const time = (description: string, ...examples: string[]) =>
   Type.String({ format: 'date-time', ...shown(description, examples) });
 export const id = (prefix: string, description: string, ...examples: string[]) =>
   Type.String({ pattern: `^${prefix}-`, ...shown(description, examples) });
+/** A duration in a request, which the route reads. */
+export const duration = (fallback: string, description: string, example: string) =>
+  Type.String({
+    default: fallback,
+    'x-documented': { pattern: durationPattern },
+    ...shown(description, [example]),
+  });
 export const oneOf = <Value extends string>(
   values: readonly Value[],
   description: string,
@@ -53,6 +61,10 @@ export const timeOrNull = (description: string, ...examples: (string | null)[]) 
 export const named = <Fields extends TProperties>(title: string, fields: Fields) =>
   Type.Object(fields, { title });
 
+/** Returns the fields as ones that may be absent. */
+export const optional = <Fields extends TProperties>(fields: Fields) =>
+  Type.Partial(Type.Object(fields)).properties;
+
 /** Returns the schema of an object without other fields: a query or the body of a request. */
 export const closed = <Fields extends TProperties>(fields: Fields) =>
   Type.Object(fields, { additionalProperties: false });
@@ -70,6 +82,10 @@ export const ownOrganization = filter("Organization ID. Default: the token's org
 
 /** Returns the schema of a body that wraps what it is about. */
 export const dataOf = <T extends TSchema>(data: T, options: Options = {}) => Type.Object({ data }, options);
+
+/** The same for an object with a name. */
+export const namedData = <Fields extends TProperties>(title: string, fields: Fields) =>
+  dataOf(named(title, fields));
 
 export const organizationId = text('Organization ID.', 'ORG-demo');
 
@@ -167,8 +183,8 @@ export const ProblemSchema = Type.Object({
   instance: text('Request path.'),
   code: text('Error code. Programs can rely on it: its meaning never changes.'),
   request_id: text('Request ID, as in `X-Request-Id`.'),
-  errors: Type.Optional(
-    Type.Array(
+  ...optional({
+    errors: Type.Array(
       named('InputError', {
         parameter: Type.Optional(text('Name of the query parameter or header.')),
         pointer: Type.Optional(text('JSON pointer to the place in the body.')),
@@ -177,12 +193,10 @@ export const ProblemSchema = Type.Object({
       }),
       { description: 'Everything that is wrong with the input.' },
     ),
-  ),
-  possible_moves: Type.Optional(
-    Type.Array(Type.String(), {
+    possible_moves: Type.Array(Type.String(), {
       description: 'Only for `move_not_allowed`: the moves that are allowed.',
       examples: [['pause', 'close']],
     }),
-  ),
-  cell: Type.Optional(text('Only for `wrong_cell`: the name of the cell to use instead.', 'eu2')),
+    cell: text('Only for `wrong_cell`: the name of the cell to use instead.', 'eu2'),
+  }),
 });

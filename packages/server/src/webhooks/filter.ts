@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../events/event.js';
 import { compareNumbers, type ExactJson, parseExact } from '../values/exact-json.js';
-import type { Fault } from '../values/fault.js';
+import { type Fault, pointerTo } from '../values/fault.js';
 import { unstorableFaults } from '../values/storable.js';
 
 type Scalar = string | number | boolean | null;
@@ -52,7 +52,7 @@ export function filterFaults(filter: object): readonly Fault[] {
     if (!isObject(condition)) return checkScalar(condition, pointer);
     const names = Object.keys(condition);
     for (const [name, value] of Object.entries(condition)) {
-      const at = `${pointer}/${escaped(name)}`;
+      const at = pointerTo(pointer, name.slice(0, 150));
       if (Object.hasOwn(bounds, name)) checkNumber(value, at);
       else if (name === 'prefix') {
         if (typeof value !== 'string') add(at, 'wrong_type', 'must be a string');
@@ -83,7 +83,7 @@ export function filterFaults(filter: object): readonly Fault[] {
       return add(pointer, 'too_deep', `must have at most ${filterLimits.levels} levels`);
     checkHasFields(wanted, pointer);
     for (const [key, inner] of Object.entries(wanted)) {
-      const at = `${pointer}/${escaped(key)}`;
+      const at = pointerTo(pointer, key.slice(0, 150));
       if (key.length > filterLimits.keyLength)
         add(at, 'too_long', `must have a name of at most ${filterLimits.keyLength} characters`);
       if (Array.isArray(inner)) checkList(inner, at, checkCondition);
@@ -96,7 +96,7 @@ export function filterFaults(filter: object): readonly Fault[] {
 
   checkHasFields(filter, '');
   for (const [name, value] of Object.entries(filter)) {
-    const at = `/${escaped(name)}`;
+    const at = pointerTo('', name.slice(0, 150));
     if (name === 'payload' && isObject(value)) checkWanted(value, at, 1);
     else if (name === 'payload') add(at, 'wrong_type', 'must be an object');
     else if ((fieldNames as readonly string[]).includes(name)) checkList(value, at, checkCondition);
@@ -109,7 +109,6 @@ export function filterFaults(filter: object): readonly Fault[] {
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const escaped = (key: string) => key.slice(0, 150).replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Returns whether an event passes a filter. PostgreSQL decides the same with `filterPath`. */
 export function passesFilter(filter: Filter, event: Omit<StoredEvent, 'id' | 'created_at'>): boolean {

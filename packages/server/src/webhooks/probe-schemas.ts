@@ -51,39 +51,33 @@ export const requestFields = {
   ),
 };
 
-export const TestResult = schemas.dataOf(
-  schemas.named('TestResult', {
-    id: schemas.id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.'),
-    webhook_id: schemas.id('WHK', 'Webhook ID.'),
-    event_id: schemas.id('EVT', 'Event ID, as in the body that was sent.'),
-    event_type: schemas.text('Event type.', 'invoice.finalized'),
-    status: schemas.oneOf(
-      ['success', 'failed'],
-      '`success` if the receiver returned 2xx in time.',
-      'success',
-    ),
-    http_status: schemas.wholeOrNull(
-      'HTTP status that the receiver returned. Null if no response arrived.',
-      200,
-    ),
-    response_time_ms: schemas.whole('Duration of the attempt in milliseconds.', 41),
-    error: schemas.choiceOrNull(
-      'AttemptError',
-      attemptErrors,
-      'Why no response arrived. Null if a response arrived.',
-      null,
-    ),
-    attempted_at: schemas.time('Time of the attempt.'),
-    error_detail: schemas.textOrNull('What happened, in one or two sentences. Null for `success`.', null),
-    remedy: schemas.textOrNull('What to do about it, in one or two sentences. Null for `success`.', null),
-    response: schemas.textOrNull('First 1 KiB of the response body, as text.', 'ok'),
-    response_headers: ResponseHeaders('The response headers listed here, if the receiver sent them.', {}),
-    request: Type.Object(
-      { url: schemas.text('URL.', 'https://example.com/webhooks'), ...requestFields },
-      { title: 'TestRequest', description: 'The request, without signatures.' },
-    ),
-  }),
-);
+export const TestResult = schemas.namedData('TestResult', {
+  id: schemas.id('WDLV', 'Delivery ID, as in `X-Service-Delivery`.'),
+  webhook_id: schemas.id('WHK', 'Webhook ID.'),
+  event_id: schemas.id('EVT', 'Event ID, as in the body that was sent.'),
+  event_type: schemas.text('Event type.', 'invoice.finalized'),
+  status: schemas.oneOf(['success', 'failed'], '`success` if the receiver returned 2xx in time.', 'success'),
+  http_status: schemas.wholeOrNull(
+    'HTTP status that the receiver returned. Null if no response arrived.',
+    200,
+  ),
+  response_time_ms: schemas.whole('Duration of the attempt in milliseconds.', 41),
+  error: schemas.choiceOrNull(
+    'AttemptError',
+    attemptErrors,
+    'Why no response arrived. Null if a response arrived.',
+    null,
+  ),
+  attempted_at: schemas.time('Time of the attempt.'),
+  error_detail: schemas.textOrNull('What happened, in one or two sentences. Null for `success`.', null),
+  remedy: schemas.textOrNull('What to do about it, in one or two sentences. Null for `success`.', null),
+  response: schemas.textOrNull('First 1 KiB of the response body, as text.', 'ok'),
+  response_headers: ResponseHeaders('The response headers listed here, if the receiver sent them.', {}),
+  request: Type.Object(
+    { url: schemas.text('URL.', 'https://example.com/webhooks'), ...requestFields },
+    { title: 'TestRequest', description: 'The request, without signatures.' },
+  ),
+});
 
 export const PreviewBody = schemas.closed({
   organization_id: CreateBody.properties.organization_id,
@@ -96,27 +90,25 @@ export const PreviewBody = schemas.closed({
   to: Type.Optional(instant('End of the time range: a date or a time. Default: now.')),
 });
 
-export const PreviewResult = schemas.dataOf(
-  schemas.named('PreviewResult', {
-    from: schemas.time('Start of the time range.'),
-    to: schemas.time('End of the time range.'),
-    examined: schemas.whole(
-      'How many events were examined: the newest ones of the range, at most 10,000.',
-      1800,
-    ),
-    matched: schemas.whole('How many of them the webhook would have got.', 12),
-    is_complete: schemas.flag('Whether all events of the range were examined.', true),
-    events: Type.Array(
-      schemas.named('PreviewedEvent', {
-        ...schemas.EventSchema.properties,
-        body: Type.Optional(
-          schemas.text(
-            'The body as it would be sent. Only present if the request has a `format`.',
-            '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
-          ),
+export const PreviewResult = schemas.namedData('PreviewResult', {
+  from: schemas.time('Start of the time range.'),
+  to: schemas.time('End of the time range.'),
+  examined: schemas.whole(
+    'How many events were examined: the newest ones of the range, at most 10,000.',
+    1800,
+  ),
+  matched: schemas.whole('How many of them the webhook would have got.', 12),
+  is_complete: schemas.flag('Whether all events of the range were examined.', true),
+  events: Type.Array(
+    schemas.named('PreviewedEvent', {
+      ...schemas.EventSchema.properties,
+      body: Type.Optional(
+        schemas.text(
+          'The body as it would be sent. Only present if the request has a `format`.',
+          '{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}',
         ),
-      }),
-      { description: 'The newest of them, at most 10.' },
-    ),
-  }),
-);
+      ),
+    }),
+    { description: 'The newest of them, at most 10.' },
+  ),
+});

@@ -1,5 +1,5 @@
 import { type ExactJson, exactText } from '../values/exact-json.js';
-import type { Fault } from '../values/fault.js';
+import { type Fault, pointerTo } from '../values/fault.js';
 import { unstorableFaults } from '../values/storable.js';
 
 /** A body in which `{{path}}` stands for a value of the event. */
@@ -35,8 +35,7 @@ export function templateFaults(template: object): readonly Fault[] {
       faults.push({ pointer, code: 'too_deep', detail: `must have at most ${limits.levels} levels` });
       return;
     }
-    for (const [key, inner] of Object.entries(value))
-      check(inner, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, level + 1);
+    for (const [key, inner] of Object.entries(value)) check(inner, pointerTo(pointer, key), level + 1);
   };
   check(template, '', 1);
   return faults;

@@ -1,20 +1,6 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import type { Queryable } from '../postgres/database.js';
 
-/** Deletes up to `atMost` waiting backlog rows of events that are past their retention. Returns how many. */
-export async function deleteOldBacklog(database: Queryable, before: Date, atMost: number): Promise<number> {
-  const { rowCount } = await database.query({
-    text: `
-  delete from posthorn.backlog
-   where ctid = any (array(select ctid from posthorn.backlog
-                            where (leased_by is null or leased_by = 0) and created_at < $1
-                            limit $2))
-     and (leased_by is null or leased_by = 0)`,
-    values: [before, atMost],
-  });
-  return rowCount ?? 0;
-}
-
 /**
  * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
  * is unverified or paused, releases them once it is active, and ends them once it is disabled or deleted. Returns how

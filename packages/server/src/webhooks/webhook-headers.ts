@@ -1,5 +1,5 @@
 import { fixedHeaders } from '../sending/request.js';
-import type { Fault } from '../values/fault.js';
+import { type Fault, pointerTo } from '../values/fault.js';
 import { inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 
@@ -41,7 +41,7 @@ export function headerFaults(given: object | null, canKeep: boolean): readonly F
   return entries.flatMap(([name, one]) => {
     const fault = nameFault(name, seen) ?? valueFault(one, canKeep);
     seen.add(name.toLowerCase());
-    return fault ? [{ pointer: pointerTo(name), ...fault }] : [];
+    return fault ? [{ pointer: pointerTo('', name.slice(0, 100)), ...fault }] : [];
   });
 }
 
@@ -80,7 +80,7 @@ function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): readonly 
   return Object.entries(given)
     .filter(([name, one]) => one === null && !names.has(name.toLowerCase()))
     .map(([name]) => ({
-      pointer: pointerTo(name),
+      pointer: pointerTo('', name.slice(0, 100)),
       code: 'no_stored_value',
       detail: 'must be a string: null keeps a stored value, but this webhook has no header with this name',
     }));
@@ -120,7 +120,7 @@ export function movedHeaders(
     'The new URL has another scheme, host or port. Give the values of all headers again, or remove the headers.',
     {
       faults: kept.map((name) => ({
-        pointer: `/headers${pointerTo(name)}`,
+        pointer: pointerTo('/headers', name.slice(0, 100)),
         code: 'secret_required',
         detail,
       })),
@@ -177,5 +177,3 @@ export function constantHeaders(own: CustomHeaders, contentType: string): string
   for (const [name, one] of Object.entries(own)) headers.push(name, one);
   return headers;
 }
-
-const pointerTo = (name: string) => `/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;

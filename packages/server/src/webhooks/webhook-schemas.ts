@@ -1,5 +1,4 @@
 import Type from 'typebox';
-import { durationPattern } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import * as schemas from '../web/schemas.js';
@@ -95,27 +94,25 @@ const settings = {
   filter: FilterField,
 };
 
-/** The same fields and those that responses contain in another form, all optional. */
-const settingFields = Type.Partial(
-  Type.Object({
-    ...settings,
-    headers: Type.Unsafe<GivenHeaders | null>({
-      type: ['object', 'null'],
-      additionalProperties: true,
-      'x-documented': documentedHeaders,
-      description:
-        'Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII ' +
-        'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
-        'and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, ' +
-        '`webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name ' +
-        'whose value is null keeps its stored value, and `{}` or null removes all headers. If an update changes the ' +
-        'scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`).',
-      examples: [{ Authorization: 'Bearer 4f1c9d' }],
-    }),
-    format: FormatField,
-    template: TemplateField,
+/** The same fields and those that responses contain in another form. */
+const settingFields = {
+  ...settings,
+  headers: Type.Unsafe<GivenHeaders | null>({
+    type: ['object', 'null'],
+    additionalProperties: true,
+    'x-documented': documentedHeaders,
+    description:
+      'Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 printable ASCII ' +
+      'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
+      'and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, ' +
+      '`webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name ' +
+      'whose value is null keeps its stored value, and `{}` or null removes all headers. If an update changes the ' +
+      'scheme, host or port of `url`, stored values must be given again or removed (422 `secrets_required`).',
+    examples: [{ Authorization: 'Bearer 4f1c9d' }],
   }),
-).properties;
+  format: FormatField,
+  template: TemplateField,
+};
 
 const generatedSecret = Type.Optional(
   schemas.text('The generated secret. Only present if the request had no secret. It is not returned again.'),
@@ -177,12 +174,8 @@ const { last_delivery_at, last_delivery_status, failing_since, previous_secret_u
 
 /** One webhook. No read ever returns its secret. */
 export const WebhookSchema = schemas.named('Webhook', fields);
-export const CreatedWebhook = schemas.dataOf(
-  schemas.named('CreatedWebhook', { ...created, secret: generatedSecret }),
-);
-export const RotatedWebhook = schemas.dataOf(
-  schemas.named('RotatedWebhook', { ...fields, secret: generatedSecret }),
-);
+export const CreatedWebhook = schemas.namedData('CreatedWebhook', { ...created, secret: generatedSecret });
+export const RotatedWebhook = schemas.namedData('RotatedWebhook', { ...fields, secret: generatedSecret });
 
 export const EventTypesField = Type.Union(
   [
@@ -201,17 +194,15 @@ export const EventTypesField = Type.Union(
   },
 );
 
-const SecretField = Type.Optional(
-  Type.String({
-    minLength: 16,
-    maxLength: 256,
-    pattern: textPattern.signing,
-    description:
-      'Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service ' +
-      'generates one and returns it once.',
-    examples: ['a-secret-of-16-characters-or-more'],
-  }),
-);
+const SecretField = Type.String({
+  minLength: 16,
+  maxLength: 256,
+  pattern: textPattern.signing,
+  description:
+    'Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service ' +
+    'generates one and returns it once.',
+  examples: ['a-secret-of-16-characters-or-more'],
+});
 
 const UrlField = Type.String({
   description: 'Absolute `https` URL with a public address, at most 2,048 characters.',
@@ -235,45 +226,38 @@ export const CreateBody = schemas.closed({
   ),
   url: UrlField,
   event_types: EventTypesField,
-  secret: SecretField,
-  ...settingFields,
-  status: Type.Optional(
-    schemas.oneOf(
+  ...schemas.optional({
+    secret: SecretField,
+    ...settingFields,
+    status: schemas.oneOf(
       ['disabled'],
       '`disabled` creates the webhook without a verification, so that your receiver can get the secret first. To ' +
         'verify and activate it, send PATCH with `"status": "active"`.',
     ),
-  ),
+  }),
 });
 
 export const PatchBody = Type.Object(
-  {
-    url: Type.Optional(UrlField),
-    event_types: Type.Optional(EventTypesField),
+  schemas.optional({
+    url: UrlField,
+    event_types: EventTypesField,
     ...settingFields,
-    status: Type.Optional(
-      schemas.oneOf(
-        ['active', 'paused', 'disabled'],
-        '`paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. ' +
-          '`active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes ' +
-          '`unverified`.',
-      ),
+    status: schemas.oneOf(
+      ['active', 'paused', 'disabled'],
+      '`paused` stops sending immediately; what is recorded meanwhile waits. `disabled` also ends what waits. ' +
+        '`active` resumes a paused webhook. Any other webhook is verified again; if that fails, it becomes ' +
+        '`unverified`.',
     ),
-  },
+  }),
   { additionalProperties: false, minProperties: 1, examples: [{ event_types: ['invoice.*'] }] },
 );
 
-export const RotateBody = schemas.closed({
-  secret: SecretField,
-  grace: Type.Optional(
-    Type.String({
-      default: '24h',
-      'x-documented': { pattern: durationPattern },
-      description: 'How long the old secret stays valid: a duration, at most `30d`.',
-      examples: ['24h'],
-    }),
-  ),
-});
+export const RotateBody = schemas.closed(
+  schemas.optional({
+    secret: SecretField,
+    grace: schemas.duration('24h', 'How long the old secret stays valid: a duration, at most `30d`.', '24h'),
+  }),
+);
 
 /** The body of requests that need no body. If there is one, it must be an empty object. */
 export const NoBody = Type.Object(

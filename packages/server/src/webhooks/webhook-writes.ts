@@ -96,16 +96,11 @@ export function webhookChanges(before: Webhook, after: Webhook): Changes {
   return {
     ...changesBetween(from, to),
     // Included even if only a value has changed: the entry shows that the headers changed, but not the values.
-    ...(!sameBytes(before.headers, after.headers) && { headers: { from: from.headers, to: to.headers } }),
+    // Encrypting a value twice gives different bytes, so setting the same value counts as a change.
+    ...(before.headers?.toString('hex') !== after.headers?.toString('hex') && {
+      headers: { from: from.headers, to: to.headers },
+    }),
   };
-}
-
-/**
- * Returns whether the bytes are equal. Encrypting a value twice gives different bytes, so setting the same value counts
- * as a change.
- */
-function sameBytes(one: Buffer | null, other: Buffer | null): boolean {
-  return one === null || other === null ? one === other : one.equals(other);
 }
 
 /** How long a request to create a webhook takes at most, with its verification. */

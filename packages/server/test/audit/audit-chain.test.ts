@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAudit } from '../../src/audit/audit-store.js';
 import { readAuditedOrganizations, verifyChain, verifyChainEnd } from '../../src/audit/chain-store.js';
 import type { Queryable } from '../../src/postgres/database.js';
-import { dropPartitions } from '../../src/retention/partition-store.js';
+import { dropPartitions } from '../../src/retention/retention-store.js';
 import { type AuditRow, auditEntry, auditRows, tamper } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { earliestAuditMs } from '../../src/audit/audit.js';
 import { type AuditFilter, auditPageStatement } from '../../src/audit/audit-store.js';
-import { makePartitionsAhead } from '../../src/retention/partition-store.js';
+import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import { dayMs } from '../../src/values/duration.js';
 import { freshDatabase } from '../support/database.js';
 import { PagePlans } from '../support/plans.js';

@@ -5,7 +5,7 @@ import { readAuditPage, readNewestAudit, writeAudit } from '../../src/audit/audi
 import { verifyChain } from '../../src/audit/chain-store.js';
 import { Database } from '../../src/postgres/database.js';
 import { migrate } from '../../src/postgres/migrate.js';
-import { dropPartitions } from '../../src/retention/partition-store.js';
+import { dropPartitions } from '../../src/retention/retention-store.js';
 import { auditEntry, auditRows } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
 import { urlOf } from '../support/postgres.js';

@@ -7,7 +7,7 @@ import {
   readMax,
 } from '../../src/deliveries/list-store.js';
 import type { Database } from '../../src/postgres/database.js';
-import { makePartitionsAhead } from '../../src/retention/partition-store.js';
+import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import type { Position } from '../../src/values/cursor.js';
 import { dayMs } from '../../src/values/duration.js';
 import { freshDatabase } from '../support/database.js';

@@ -7,9 +7,10 @@ import { limits } from '../../src/engine/limits.js';
 import { WebhookChanges } from '../../src/engine/webhook-changes.js';
 import { readStoreFigures } from '../../src/operations/overview-store.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
+import { deleteOld } from '../../src/retention/retention-store.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { WebhookDirectory } from '../../src/webhooks/directory.js';
-import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/webhooks/waiting-store.js';
+import { alignWaiting, releaseHeld } from '../../src/webhooks/waiting-store.js';
 import { changeWebhook, deleteWebhook } from '../../src/webhooks/webhook-store.js';
 import { freshServiceDatabase } from '../support/database.js';
 import {
@@ -443,8 +444,8 @@ test('backlog older than its events is deleted, but not what a node has leased',
   await claimFor(database, node, { each: 4 });
   await database.query({ text: 'update posthorn.backlog set leased_by = 0 where cardinality(ordinals) = 2' });
   await recordFor(database, node, 5);
-  await deleteOldBacklog(database, new Date(Date.now() - dayMs), 10);
+  await deleteOld(database, 'backlog', new Date(Date.now() - dayMs), 10);
   expect(await backlogSizes(database)).toEqual([4, 3, 2]);
-  await deleteOldBacklog(database, new Date(Date.now() + dayMs), 10);
+  await deleteOld(database, 'backlog', new Date(Date.now() + dayMs), 10);
   expect([await backlogSizes(database), await handoffSizes(database)]).toEqual([[4], [5]]);
 });

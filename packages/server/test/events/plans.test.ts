@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type EventFilter, eventPageStatement } from '../../src/events/event-store.js';
-import { makePartitionsAhead } from '../../src/retention/partition-store.js';
+import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import type { Order, Position } from '../../src/values/cursor.js';
 import { dayMs } from '../../src/values/duration.js';
 import { freshDatabase } from '../support/database.js';

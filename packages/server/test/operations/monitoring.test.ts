@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { AuditWatch } from '../../src/audit/audit-watch.js';
+import { AuditWatch } from '../../src/audit/chain-store.js';
 import { readOverview } from '../../src/operations/overview-store.js';
 import { allowPauses } from '../../src/postgres/database.js';
 import { sendRequest } from '../support/client.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { relocationStates } from '../../src/cells/relocation.js';
+import { relocationStates } from '../../src/cells/relocation-store.js';
 import {
   type Facts,
   nextOfAbort,

@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { writeAudit } from '../../src/audit/audit-store.js';
 import { verifyChain } from '../../src/audit/chain-store.js';
-import { deleteEventKeys } from '../../src/events/event-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { maintain } from '../../src/retention/maintenance.js';
+import { deleteOld } from '../../src/retention/retention-store.js';
 import { dayMs } from '../../src/values/duration.js';
 import { auditEntry } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
@@ -117,7 +117,7 @@ describe('one run, a limited number at a time,', () => {
   insert into posthorn.event_keys (organization_id, key, event_id, created_at)
   select 'ORG-acme', n, 'EVT-' || n, now() - n * interval '1 minute' - interval '30 s' from generate_series(1, 2000) n`,
     });
-    expect(await deleteEventKeys(database, 10)).toBe(10);
+    expect(await deleteOld(database, 'event_keys', new Date(), 10)).toBe(10);
     await run(database);
     expect(await countOf(database, 'event_keys')).toBe(1_439);
   });

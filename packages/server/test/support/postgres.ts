@@ -11,7 +11,7 @@ import { openEmbedded } from '../../../embedded/src/embedded.js';
 import { findPostmaster } from '../../../embedded/src/postmaster.js';
 import { Database, type DatabaseTarget } from '../../src/postgres/database.js';
 import { migrate } from '../../src/postgres/migrate.js';
-import { makePartitionsAhead } from '../../src/retention/partition-store.js';
+import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import { bundleProgram, compileProgram } from './bundled-program.js';
 
 declare module 'vitest' {

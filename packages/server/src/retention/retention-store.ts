@@ -20,6 +20,33 @@ export async function withMaintenanceLock(database: Database, work: () => Promis
   });
 }
 
+/** Returns a statement that begins with `from` and deletes up to `$1` rows that are old. `$2` is the time before which they are. */
+const some = (from: string, isOld: string) => `
+  ${from}
+   where ctid = any (array(select ctid ${from.replace('delete ', '')} where ${isOld} limit $1)) and ${isOld}`;
+
+/** By the database's clock, which writes the time. */
+const isDayOld = "created_at < least($2, now() - interval '24 hours')";
+
+const deletions = {
+  backlog: some('delete from posthorn.backlog', '(leased_by is null or leased_by = 0) and created_at < $2'),
+  event_keys: some('delete from posthorn.event_keys', isDayOld),
+  request_keys: some('delete from posthorn.request_keys', isDayOld),
+  // Portal sessions. There is one per visit, and the audit log keeps a record.
+  tokens: some('delete from posthorn.tokens', 'portal and expires_at < $2'),
+} as const;
+
+/** Deletes up to `atMost` old rows of a table. Returns how many. */
+export async function deleteOld(
+  database: Queryable,
+  table: keyof typeof deletions,
+  before: Date,
+  atMost: number,
+): Promise<number> {
+  const { rowCount } = await database.query({ text: deletions[table], values: [atMost, before] });
+  return rowCount ?? 0;
+}
+
 /** Creates the partitions for the current time and the next two weeks. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
   const weeks = Array.from({ length: partitions.daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);
