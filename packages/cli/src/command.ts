@@ -12,12 +12,23 @@ export interface Option {
   repeats?: boolean;
   /** Options of one group are listed together, below this title. */
   group?: string;
+  /** The field of the API that the option sets. */
+  field?: string;
+  /** Returns the value for the text. Throws a UsageError if the text is not valid. Default: the text itself. */
+  read?: (text: string, option: string) => unknown;
+}
+
+/** Returns an option that sets a field of the API. */
+export function sets(field: string, value: string, description: string, read: Option['read'] = String) {
+  return { field, value, description, read };
 }
 
 interface Argument {
   name: string;
   description: string;
   optional?: boolean;
+  /** The field of the API that the argument sets. */
+  field?: string;
 }
 
 /** Additional rows for the help and the docs of a command. */
@@ -42,12 +53,17 @@ export interface Command {
 
 export type Options = Readonly<Record<string, string | undefined>>;
 
+// biome-ignore lint/suspicious/noExplicitAny: each command knows the types of the fields in its own table.
+type Fields = Readonly<Record<string, any>>;
+
 export interface Context {
   /** The options from the command line; a flag that is set is 'true'. */
   options: Options;
   /** The values of options that repeat. */
   lists: Readonly<Record<string, readonly string[]>>;
   argument: string;
+  /** What the options and the argument set in the API, by field. */
+  fields: Fields;
   env: Record<string, string | undefined>;
   terminal: Terminal;
   /** Sends the requests of the command. By default, they go to the service, with a token. */
@@ -62,6 +78,11 @@ export interface Context {
 export class UsageError extends Error {
   override name = 'UsageError';
   readonly exitCode = 2;
+}
+
+/** Returns the error for an option with a value that it does not accept. */
+export function invalid(option: string, text: string | undefined, expected: string): UsageError {
+  return new UsageError(`--${option}: '${text}' is not valid. Expected ${expected}.`);
 }
 
 /** Reports an expected failure in one line that ends with what to do next: exit code 1. */

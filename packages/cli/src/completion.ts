@@ -11,14 +11,14 @@ export const completeCommand = '__complete';
 export async function completions(
   commands: readonly Command[],
   words: readonly string[],
-  types: () => Promise<readonly string[]>,
+  types: () => Promise<{ types: readonly { type: string }[] }>,
 ): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const before = words.slice(0, -1);
   const command = commandIn(commands, before);
   const found = command ? argumentsOf(command, before) : commandWords(commands, before);
   const kept = /^(?!-).*,/.exec(typed)?.[0] ?? '';
-  if (found.includes(eventType)) found.push(...(await types()).map((type) => `${kept}${type}`));
+  if (found.includes(eventType)) found.push(...(await types()).types.map(({ type }) => `${kept}${type}`));
   return [...new Set(found)]
     .filter(
       (word) => word !== eventType && word.startsWith(typed) && (typed !== '' || !word.startsWith('--')),

@@ -1,7 +1,8 @@
 import { Posthorn } from '@posthorn/client';
-import { CommandFailure, type Context, UsageError } from './command.js';
+import { type Command, CommandFailure, type Context, UsageError } from './command.js';
 import { JsonTexts } from './json-text.js';
 import { Profiles } from './profiles.js';
+import { eventId, webhookId } from './short-id.js';
 
 const group = 'Connection';
 
@@ -65,6 +66,40 @@ export async function connect(context: Context): Promise<Connection> {
       return organization;
     },
   };
+}
+
+/** What a command of the API works with. In `fields`, the IDs of a webhook and of an event are complete. */
+export interface ApiContext extends Context, Connection {}
+
+interface ApiCommand extends Omit<Command, 'run'> {
+  run: (context: ApiContext) => Promise<void>;
+}
+
+/** Returns a command that connects to the API. Adds the options for that. */
+export function apiCommand({ options, run, ...command }: ApiCommand): Command {
+  return {
+    ...command,
+    options: { ...options, ...connectionOptions },
+    run: async (context) => {
+      const connected = { ...context, ...(await connect(context)) };
+      const { webhook_id, event_id } = context.fields;
+      const ids = {
+        ...(webhook_id !== undefined && { webhook_id: await webhookId(connected, webhook_id) }),
+        ...(event_id !== undefined && { event_id: await eventId(connected, event_id) }),
+      };
+      await run({ ...connected, fields: { ...context.fields, ...ids } });
+    },
+  };
+}
+
+/** Prints the result of a request: as the service sent it with `--json`, or else with `show`. */
+export function printResult(
+  { options, terminal, texts }: ApiContext,
+  result: object,
+  show: () => void,
+): void {
+  if (options.json) terminal.line(texts.of(result));
+  else show();
 }
 
 /** Returns the option or the variable that the token comes from; undefined if it comes from a profile. */

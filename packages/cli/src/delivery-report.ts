@@ -1,4 +1,4 @@
-import type { Attempt, Delivery, DeliveryDetail, ListAllDeliveriesQuery } from '@posthorn/client';
+import type { Attempt, Delivery, DeliveryDetail } from '@posthorn/client';
 import { indentedJson } from './json-text.js';
 import { responseText } from './response-text.js';
 import { timeColumn, utcTime } from './short-time.js';
@@ -42,10 +42,8 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
   showRequest(terminal, delivery.request);
   if (last) showResponse(terminal, last);
   const next = later ? `posthorn deliveries get ${later.id}` : nextStep(delivery);
-  if (next !== undefined && terminal.isInteractive) {
-    terminal.line();
-    terminal.line(terminal.paint('dim', `Next: ${next}`));
-  }
+  if (next !== undefined && terminal.isInteractive) terminal.line();
+  terminal.next(next);
 }
 
 /** Returns the status with the number of attempts, and when the next attempt is due or what it waits for. */
@@ -106,12 +104,19 @@ function nextStep(delivery: DeliveryDetail): string | undefined {
     : `posthorn deliveries redeliver ${id}  (attempts it now)`;
 }
 
-/** The states that `--status` accepts. Both `retrying` and `given_up` are `failed`; the API tells them apart by `final`. */
-export const deliveryStates = ['success', 'failed', 'retrying', 'given_up'] as const;
-type DeliveryState = (typeof deliveryStates)[number];
+/**
+ * The states that `--status` accepts, with the parameters that select them. Both `retrying` and `given_up` are
+ * `failed`; the API tells them apart by `final`.
+ */
+export const deliveryStates = {
+  success: { status: 'success' },
+  failed: { status: 'failed' },
+  retrying: { status: 'failed', final: 'false' },
+  given_up: { status: 'failed', final: 'true' },
+} as const;
 
 /** Returns the state of a delivery as every command prints it. */
-export function stateOf({ status, final }: Pick<Delivery, 'status' | 'final'>): DeliveryState | 'pending' {
+export function stateOf({ status, final }: Pick<Delivery, 'status' | 'final'>) {
   if (status !== 'failed') return status;
   return final ? 'given_up' : 'retrying';
 }
@@ -122,16 +127,4 @@ export function isHeld({
   next_attempt_at: next,
 }: Pick<Delivery, 'final' | 'next_attempt_at'>): boolean {
   return !final && next === null;
-}
-
-/** Returns the parameters of the API that select the deliveries in a state. */
-export function queryOf(state: DeliveryState | undefined): Pick<ListAllDeliveriesQuery, 'status' | 'final'> {
-  switch (state) {
-    case 'retrying':
-      return { status: 'failed', final: 'false' };
-    case 'given_up':
-      return { status: 'failed', final: 'true' };
-    default:
-      return { status: state };
-  }
 }

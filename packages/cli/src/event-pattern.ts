@@ -2,6 +2,8 @@ import type { Posthorn } from '@posthorn/client';
 import { UsageError } from './command.js';
 import { listOf } from './listing.js';
 
+export const onlyEvents = 'Only these event types or domains (domain.*), separated by commas.';
+
 /** Event types, or whole domains such as `invoice.*`. No patterns mean every event. */
 export class EventPatterns {
   readonly patterns: readonly string[];

@@ -2,21 +2,6 @@ import { type InputError, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure } from './command.js';
 import { defaultUrl } from './connection.js';
 
-/** Names of fields and parameters that have another name on the command line. */
-const optionNames: Record<string, string> = {
-  event_types: 'events',
-  event_type: 'type',
-  event_id: 'event',
-  webhook_id: 'webhook',
-  subject_id: 'subject',
-  actor_id: 'actor',
-  target_id: 'target',
-  workspace_id: 'workspace',
-  organization_id: 'organization',
-  headers: 'header',
-  url: 'receiver-url',
-};
-
 /**
  * Returns what to print about a failed request of a command. It ends with the next command to try. `token` is the
  * option or the variable that the token comes from; undefined if it comes from a profile.
@@ -27,12 +12,19 @@ export function failureText(error: PosthornError, command: Command, token?: stri
   return [...error.errors.map((one) => inputLine(one, command)), next].join('\n');
 }
 
-function inputLine({ parameter, pointer, detail }: InputError, { argument }: Command): string {
+function inputLine({ parameter, pointer, detail }: InputError, command: Command): string {
   const [field = '', key] = parameter === undefined ? partsOf(pointer ?? '') : [parameter];
-  const name = optionNames[field] ?? field.replaceAll('_', '-');
-  const place = name === '' ? 'The request' : name === argument?.name ? `<${name}>` : `--${name}`;
   // The details of a header are about its name, which only the pointer contains.
-  return `${place}: ${name === 'header' && key !== undefined ? `${key} ` : ''}${sentence(detail)}`;
+  const header = field === 'headers' && key !== undefined ? `${key} ` : '';
+  return `${placeOf(field, command)}: ${header}${sentence(detail)}`;
+}
+
+/** Returns what sets a field on the command line. */
+function placeOf(field: string, { argument, options }: Command): string {
+  if (field === '') return 'The request';
+  if (field === argument?.field) return `<${argument.name}>`;
+  const [option] = Object.entries(options).find(([, one]) => one.field === field) ?? [];
+  return `--${option ?? field.replace(/_id$/, '').replaceAll('_', '-')}`;
 }
 
 /** Returns the names in a JSON pointer. */

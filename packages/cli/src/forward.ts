@@ -2,7 +2,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { UsageError } from './command.js';
+import { invalid } from './command.js';
 import type { WebhookRequest } from './webhook-request.js';
 
 export interface ForwardResult {
@@ -30,12 +30,10 @@ const withoutScheme =
   /^(\[[0-9a-f:.]+\]|[\w.-]+):\d+(\/|$)|^(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(\/|$)/i;
 
 /** Returns the URL to forward to. */
-export function targetUrl(option: string, text: string): URL {
+export function targetUrl(text: string, option: string): URL {
   const whole = withoutScheme.test(text) ? `http://${text}` : text;
   if (/^https?:\/\//i.test(whole) && URL.canParse(whole)) return new URL(whole);
-  throw new UsageError(
-    `--${option}: '${text}' is not valid. Expected a URL such as http://localhost:3000/hooks.`,
-  );
+  throw invalid(option, text, 'a URL such as http://localhost:3000/hooks');
 }
 
 /** Returns whether a receiver accepted the request. */

@@ -1,6 +1,6 @@
 import type { List } from '@posthorn/client';
-import { type Context, type Options, shellWord, UsageError } from './command.js';
-import type { Connection } from './connection.js';
+import { invalid, type Options, sets, shellWord } from './command.js';
+import type { ApiContext } from './connection.js';
 import { utcTime } from './short-time.js';
 import type { Column } from './table.js';
 
@@ -8,8 +8,8 @@ export const instant =
   'a date (a day in UTC), a time with Z or an offset, or how long ago, such as 1h or 7d.';
 /** Options for every list with a time range and a limit. */
 export const rangeOptions = {
-  from: { value: 'time', description: `Start of the time range, inclusive: ${instant}` },
-  to: { value: 'time', description: `End of the time range, inclusive: ${instant}` },
+  from: sets('from', 'time', `Start of the time range, inclusive: ${instant}`, instantOf),
+  to: sets('to', 'time', `End of the time range, inclusive: ${instant}`, instantOf),
 } as const;
 export const limitOption = {
   value: 'n',
@@ -30,15 +30,10 @@ export function instantOf(text: string): string {
   return new Date(Math.max(0, Date.now() - Number(count) * (unitMs[unit] ?? 0))).toISOString();
 }
 
-/** Returns the time range of the options, as parameters of the API. */
-export function rangeOf({ from, to }: Options): { from: string | undefined; to: string | undefined } {
-  return { from: from && instantOf(from), to: to && instantOf(to) };
-}
-
 export function limitOf(options: Options): number {
   const limit = Number(options.limit ?? limitOption.fallback);
   if (Number.isInteger(limit) && limit >= 1 && limit <= 1000) return limit;
-  throw new UsageError(`--limit: '${options.limit}' is not valid. Expected a whole number from 1 to 1000.`);
+  throw invalid('limit', options.limit, 'a whole number from 1 to 1000');
 }
 
 /** Returns the values of an option that takes several, separated by commas. */
@@ -49,25 +44,23 @@ export function listOf(text: string): string[] {
 // British English has no comma before the last item.
 const alternatives = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/** Returns one of the values that an option accepts; undefined if the option is not used. */
-export function choiceOf<Choice extends string>(
-  options: Options,
-  name: string,
-  choices: readonly Choice[],
-): Choice | undefined {
-  const text = options[name];
-  const choice = choices.find((each) => each === text);
-  if (text === undefined || choice !== undefined) return choice;
-  throw new UsageError(`--${name}: '${text}' is not valid. Expected ${alternatives.format(choices)}.`);
+/** Returns the part of an option that accepts one of these values. */
+export function oneOf<Choice extends string>(...choices: readonly Choice[]) {
+  return {
+    value: choices.join('|'),
+    read: (text: string, option: string): Choice => {
+      const choice = choices.find((each) => each === text);
+      if (choice === undefined) throw invalid(option, text, alternatives.format(choices));
+      return choice;
+    },
+  };
 }
 
 /** Returns the event type to filter by. A pattern would match nothing, because a filter compares the whole type. */
-export function exactTypeOf({ type }: Options): string | undefined {
-  if (!type?.includes('*')) return type;
-  throw new UsageError(
-    `--type: '${type}' is not valid. Expected one event type: lists cannot be filtered by a pattern. ` +
-      `Run posthorn types ${shellWord(type)} to see the event types that match it.`,
-  );
+export function exactType(type: string, option: string): string {
+  if (!type.includes('*')) return type;
+  const look = `Run posthorn types ${shellWord(type)} to see the event types that match it`;
+  throw invalid(option, type, `one event type: lists cannot be filtered by a pattern. ${look}`);
 }
 
 const pageMax = 100;
@@ -88,8 +81,7 @@ async function* resultsOf<Row>(
 
 /** Prints the first results of a list: a table on a terminal, JSON lines with `--json`. */
 export async function printList<Row extends object>(
-  { options, terminal }: Context,
-  { texts }: Connection,
+  { options, terminal, texts }: ApiContext,
   {
     list,
     columns,
@@ -122,9 +114,8 @@ export async function printList<Row extends object>(
   if (!terminal.isInteractive) return;
   if (shown.length === 0) terminal.line(`No ${what} found.`);
   const note = noteOn?.(shown);
-  if (note !== undefined) terminal.line(terminal.paint('dim', note));
-  if (found > limit)
-    terminal.line(terminal.paint('dim', `There are more ${what}. Raise --limit or narrow the filters.`));
+  if (note !== undefined) terminal.hint(note);
+  if (found > limit) terminal.hint(`There are more ${what}. Raise --limit or narrow the filters.`);
 }
 
 /** Returns an organization as people read it: its display name, if it has one, and its ID. */

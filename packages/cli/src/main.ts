@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, exitCodeOf } from './command.js';
-import { knownTypes } from './commands/types.js';
+import { servedTypes } from './commands/types.js';
 import { integratorCommands } from './commands.js';
 import { completeCommand, completions } from './completion.js';
 import { tokenSource } from './connection.js';
@@ -101,7 +101,8 @@ export async function main(
     }
     if (first === completeCommand) {
       const all = allCommands((await loadOperators()) ?? missingOperators);
-      const types = () => knownTypes({ options: {}, lists: {}, argument: '', env, terminal, input: stdin });
+      const none = { options: {}, lists: {}, argument: '', fields: {} };
+      const types = () => servedTypes({ ...none, env, terminal, input: stdin }).catch(() => ({ types: [] }));
       for (const word of await completions(all, argv.slice(1), types)) terminal.line(word);
       return 0;
     }

@@ -8,7 +8,7 @@ import {
   type Webhook,
 } from '@posthorn/client';
 import { unknownType } from './commands/types.js';
-import type { Connection } from './connection.js';
+import type { ApiContext } from './connection.js';
 import { isHeld, statusText } from './delivery-report.js';
 import { instant, instantOf } from './listing.js';
 import { responseText } from './response-text.js';
@@ -30,7 +30,7 @@ export interface Tool {
   /** Whether it changes something or causes a request to a receiver. */
   writes: boolean;
   /** Returns what the agent gets: text, or a value that is sent as JSON. */
-  run: (connection: Connection, args: Arguments) => Promise<string | object>;
+  run: (connection: ApiContext, args: Arguments) => Promise<string | object>;
 }
 
 const text = (description: string) => ({ type: 'string', description });
@@ -102,8 +102,10 @@ async function itemsOf<Row extends object>(
 /** Adds a note to an empty list if its type is unknown, which is most likely a typo. */
 async function noted(posthorn: Posthorn, type: string | undefined, found: Items): Promise<Items> {
   if (type === undefined || found.items.length > 0) return found;
-  const known = (await posthorn.eventTypes.list().all()).map((one) => one.type);
-  return known.includes(type) ? found : { ...found, note: inToolWords(unknownType(type, known).message) };
+  const known = await posthorn.eventTypes.list().all();
+  return known.some((one) => one.type === type)
+    ? found
+    : { ...found, note: inToolWords(unknownType(type, known).message) };
 }
 
 export const tools: readonly Tool[] = [
@@ -372,17 +374,17 @@ export function inToolWords(text: string): string {
     .replace(' Run posthorn mcp --help to see the options.', '');
 }
 
-async function changeStatus(connection: Connection, args: Arguments, status: 'active' | 'paused') {
+async function changeStatus(connection: ApiContext, args: Arguments, status: 'active' | 'paused') {
   return connection.posthorn.webhooks.change(await webhookId(connection, string(args.webhook_id) ?? ''), {
     status,
   });
 }
 
-function find(connection: Connection, { delivery_id }: Arguments): Promise<Delivery> {
+function find(connection: ApiContext, { delivery_id }: Arguments): Promise<Delivery> {
   return findDelivery(connection, string(delivery_id) ?? '');
 }
 
-function detailOf({ posthorn }: Connection, { webhook_id, id }: Delivery): Promise<DeliveryDetail> {
+function detailOf({ posthorn }: ApiContext, { webhook_id, id }: Delivery): Promise<DeliveryDetail> {
   return posthorn.deliveries.get(webhook_id, id);
 }
 

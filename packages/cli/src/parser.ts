@@ -3,7 +3,7 @@ import { closest, distance } from 'fastest-levenshtein';
 import { type Command, type Context, UsageError, usageLine } from './command.js';
 import { commandHelp, groupHelp } from './help.js';
 
-type Given = Pick<Context, 'options' | 'lists' | 'argument'>;
+type Given = Pick<Context, 'options' | 'lists' | 'argument' | 'fields'>;
 export type Parsed = { command: Command; given: Given } | { help: string };
 
 /** Finds the command of a command line and parses the rest. Throws a UsageError if that is not possible. */
@@ -88,7 +88,13 @@ function givenTo(command: Command, args: readonly string[]): Given {
     throw refuse(`posthorn ${called} requires <${argument.name}>.`);
   const surplus = words[argument ? 1 : 0];
   if (surplus !== undefined) throw refuse(`posthorn ${called}: unexpected argument '${surplus}'.`);
-  return { options: texts, lists, argument: words[0] ?? '' };
+  const fields = Object.entries(options).flatMap(([name, { field, fallback, read = String }]) => {
+    const text = texts[name] ?? fallback;
+    const value = text === undefined ? text : read(text, name);
+    return field === undefined || value === undefined ? [] : [[field, value] as const];
+  });
+  if (argument?.field !== undefined) fields.push([argument.field, words[0] ?? '']);
+  return { options: texts, lists, argument: words[0] ?? '', fields: Object.fromEntries(fields) };
 }
 
 /** Returns a suggestion for a word that is not among the known ones, or an empty text. */

@@ -1,6 +1,6 @@
 import { type Delivery, type Event, PosthornError, type Webhook } from '@posthorn/client';
-import { CommandFailure, type Options, shellWord } from './command.js';
-import type { Connection } from './connection.js';
+import { CommandFailure, sets, shellWord } from './command.js';
+import type { ApiContext, Connection } from './connection.js';
 
 /** How many of the newest events or deliveries are searched for an ending. */
 const searched = 1_000;
@@ -10,10 +10,11 @@ const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 
 /** The option of lists that can be restricted to one webhook. */
-export const onlyWebhook = {
-  value: 'id',
-  description: 'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
-} as const;
+export const onlyWebhook = sets(
+  'webhook_id',
+  'id',
+  'Only deliveries to this webhook; its description, or a unique ending of its ID, is enough.',
+);
 
 /** Returns the ID of the only webhook that has this description, or else of the only one whose ID has this ending. */
 export async function webhookId({ posthorn }: Connection, text: string): Promise<string> {
@@ -34,14 +35,14 @@ export async function webhookId({ posthorn }: Connection, text: string): Promise
 
 /** Returns the ID of the only event among the newest ones whose ID has this ending. */
 export async function eventId(
-  connection: Connection,
+  { posthorn, organization, options }: ApiContext,
   text: string,
-  { organization }: Options = {},
 ): Promise<string> {
   if (isFullId('EVT', text)) return text.toUpperCase();
-  const organization_id = await connection.organization();
-  const events = await connection.posthorn.events.list({ organization_id, limit: 100 }).all(searched);
-  const list = `posthorn events list${organization === undefined ? '' : ` --organization ${shellWord(organization)}`}`;
+  const organization_id = await organization();
+  const events = await posthorn.events.list({ organization_id, limit: 100 }).all(searched);
+  const given = options.organization;
+  const list = `posthorn events list${given === undefined ? '' : ` --organization ${shellWord(given)}`}`;
   return onlyWithEnding<Event>('event', text, events, list).id;
 }
 

@@ -66,6 +66,16 @@ export class Terminal {
     this.#out.write(`${escaped(text, this.#painted)}\n`);
   }
 
+  /** Prints a line that only helps people. */
+  hint(text: string): void {
+    this.line(this.paint('dim', text));
+  }
+
+  /** Names the command to run next, if there is one and somebody who can run it. */
+  next(command: string | undefined): void {
+    if (command !== undefined && this.isInteractive) this.hint(`Next: ${command}`);
+  }
+
   /** Waits until everything that was printed has been written. Returns false if it could not be written. */
   written(): Promise<boolean> {
     return new Promise((resolve) => this.#out.write('', (error) => resolve(!error)));
@@ -122,8 +132,7 @@ export class Terminal {
     );
     this.line(this.paint('bold', heading));
     for (const line of lines) this.line(line);
-    if (leftOut.length > 0)
-      this.line(this.paint('dim', `Hidden columns: ${leftOut.join(', ')}. Use --json to see everything.`));
+    if (leftOut.length > 0) this.hint(`Hidden columns: ${leftOut.join(', ')}. Use --json to see everything.`);
   }
 
   /** Returns the text of a cell in one line: a tab or a line break would start another cell or row. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Event } from '@posthorn/client';
 import { type SigningKey, sign } from '@posthorn/receiver';
 import type { Options } from './command.js';
-import { choiceOf } from './listing.js';
+import { oneOf } from './listing.js';
 import { version } from './version.js';
 
 /** A request as the service sends it: headers in their order, and the body. */
@@ -11,16 +11,14 @@ export interface WebhookRequest {
   body: string;
 }
 
-const formats = ['envelope', 'event', 'thin', 'cloudevents'] as const;
-type Format = (typeof formats)[number];
-
 export const formatOption = {
-  value: formats.join('|'),
+  ...oneOf('envelope', 'event', 'thin', 'cloudevents'),
   description: 'Format of the body, as in webhooks.',
   fallback: 'envelope',
-} as const;
+};
+type Format = ReturnType<typeof formatOption.read>;
 
-export const formatOf = (options: Options): Format => choiceOf(options, 'format', formats) ?? 'envelope';
+export const formatOf = ({ format = 'envelope' }: Options): Format => formatOption.read(format, 'format');
 
 /**
  * Returns the request that the service would send for an event: the same body, byte for byte, and the same headers. The

@@ -9,7 +9,7 @@ import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import type { Connection } from '../src/connection.js';
+import type { ApiContext } from '../src/connection.js';
 import { tools } from '../src/mcp-tools.js';
 
 const service = await sharedService();
@@ -83,7 +83,7 @@ describe('mcp', async () => {
           : fetch(url, init),
     });
     const explain = tools.find(({ name }) => name === 'explain_delivery')!;
-    const explained = explain.run({ posthorn } as Connection, { delivery_id: delivery.id });
+    const explained = explain.run({ posthorn } as ApiContext, { delivery_id: delivery.id });
     await expect(explained).rejects.toMatchObject({ status: 503 });
   });
 

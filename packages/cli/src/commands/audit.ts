@@ -1,41 +1,29 @@
 import type { AuditEntry } from '@posthorn/client';
-import type { Command } from '../command.js';
-import { connect, connectionOptions, namesConnection } from '../connection.js';
-import { listOptions, printList, rangeOf } from '../listing.js';
+import { sets } from '../command.js';
+import { apiCommand, namesConnection } from '../connection.js';
+import { listOptions, printList } from '../listing.js';
 import { timeColumn } from '../short-time.js';
 import type { Column } from '../table.js';
 
-export const auditList: Command = {
+export const auditList = apiCommand({
   name: 'audit list',
   summary: 'List audit log entries, newest first.',
   options: {
-    organization: { value: 'ORG-x', description: 'Only entries for this organization.' },
-    workspace: { value: 'WS-x', description: 'Only entries for this workspace.' },
-    actor: { value: 'id', description: 'Only entries by this actor.' },
-    action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
-    target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },
+    organization: sets('organization_id', 'ORG-x', 'Only entries for this organization.'),
+    workspace: sets('workspace_id', 'WS-x', 'Only entries for this workspace.'),
+    actor: sets('actor_id', 'id', 'Only entries by this actor.'),
+    action: sets('action', 'action', 'Only entries with this action, such as webhook.created.'),
+    target: sets('target_id', 'id', 'Only entries about this webhook, token or resource.'),
     ...listOptions,
-    ...connectionOptions,
   },
   readsDatabase: (context) => !namesConnection(context),
-  run: async (context) => {
-    const { options } = context;
-    const connection = await connect(context);
-    const query = {
-      organization_id: options.organization,
-      workspace_id: options.workspace,
-      actor_id: options.actor,
-      action: options.action,
-      target_id: options.target,
-      ...rangeOf(options),
-    };
-    await printList(context, connection, {
-      list: (limit) => connection.posthorn.auditLogs.list({ ...query, limit }),
+  run: (context) =>
+    printList(context, {
+      list: (limit) => context.posthorn.auditLogs.list({ ...context.fields, limit }),
       columns,
       what: 'entries',
-    });
-  },
-};
+    }),
+});
 
 const columns: readonly Column<AuditEntry>[] = [
   timeColumn('time', ({ created_at }) => created_at),

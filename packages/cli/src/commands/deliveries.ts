@@ -1,11 +1,11 @@
 import type { Delivery } from '@posthorn/client';
-import { type Command, CommandFailure, type Context } from '../command.js';
-import { type Connection, connect, connectionOptions } from '../connection.js';
-import { deliveryStates, isHeld, queryOf, showDelivery, stateOf } from '../delivery-report.js';
+import { CommandFailure, sets } from '../command.js';
+import { type ApiContext, apiCommand, printResult } from '../connection.js';
+import { deliveryStates, isHeld, showDelivery, stateOf } from '../delivery-report.js';
 import { uncertain } from '../failure.js';
-import { choiceOf, exactTypeOf, json, listOptions, printList, rangeOf } from '../listing.js';
+import { exactType, json, listOptions, oneOf, printList } from '../listing.js';
 import { progressOf } from '../polling.js';
-import { eventId, findDelivery, namesOf, onlyWebhook, webhookId } from '../short-id.js';
+import { findDelivery, namesOf, onlyWebhook } from '../short-id.js';
 import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 import { noteUnknownType, organization, readsDatabase } from './events.js';
@@ -15,61 +15,50 @@ const argument = {
   description: 'Delivery ID, WDLV-…, or enough of its ending to be unique.',
 } as const;
 
-export const deliveriesList: Command = {
+export const deliveriesList = apiCommand({
   name: 'deliveries list',
   summary: 'List deliveries with at least one attempt, newest first.',
   options: {
     organization,
     webhook: onlyWebhook,
-    event: {
-      value: 'id',
-      description: 'Only deliveries of this event, including those that are waiting for their first attempt.',
-    },
-    type: { value: 'type', description: 'Only deliveries of events of this type.' },
+    event: sets(
+      'event_id',
+      'id',
+      'Only deliveries of this event, including those that are waiting for their first attempt.',
+    ),
+    type: sets('event_type', 'type', 'Only deliveries of events of this type.', exactType),
     status: {
-      value: deliveryStates.join('|'),
+      ...{ field: 'status', ...oneOf(...(Object.keys(deliveryStates) as (keyof typeof deliveryStates)[])) },
       description:
         'Only deliveries with this status. A failed delivery is either retrying (another attempt follows) or given_up.',
     },
     ...listOptions,
-    ...connectionOptions,
   },
   readsDatabase,
   run: async (context) => {
-    const { options } = context;
-    const state = queryOf(choiceOf(options, 'status', deliveryStates));
-    const type = exactTypeOf(options);
-    const connection = await connect(context);
-    const { posthorn } = connection;
-    await noteUnknownType(posthorn, type, context.terminal);
-    const query = {
-      organization_id: options.organization,
-      webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
-      event_id: options.event && (await eventId(connection, options.event, options)),
-      event_type: type,
-      ...state,
-      ...rangeOf(options),
-    };
-    const { event_id, organization_id: _, ...others } = query;
-    const onlyEvent = event_id !== undefined && Object.values(others).every((value) => value === undefined);
+    const { options, terminal, posthorn, fields } = context;
+    const state = deliveryStates[fields.status as keyof typeof deliveryStates];
+    await noteUnknownType(context, fields.event_type);
+    const { event_id, organization_id: _, ...others } = fields;
+    const onlyEvent = event_id !== undefined && Object.keys(others).length === 0;
     // Only the table for people shows names.
-    const hasNames = context.terminal.isInteractive && !options.json;
+    const hasNames = terminal.isInteractive && !options.json;
     const nameOf = namesOf(hasNames ? await posthorn.webhooks.list().all() : []);
-    await printList(context, connection, {
+    await printList(context, {
       list: (limit) =>
         onlyEvent
           ? posthorn.events.deliveries(event_id, { limit })
-          : posthorn.deliveries.list({ ...query, limit }),
+          : posthorn.deliveries.list({ ...fields, ...state, limit }),
       columns: columnsWith(nameOf),
       what: 'deliveries',
       noteOn: (deliveries) => heldNote(deliveries, nameOf),
     });
-    if (onlyEvent && !options.json) await noteMissing(context, connection, event_id);
+    if (onlyEvent && !options.json) await noteMissing(context, event_id);
   },
-};
+});
 
 /** Says which webhooks did not get an event, why, and how to send it to them. */
-async function noteMissing({ terminal }: Context, { posthorn }: Connection, eventId: string): Promise<void> {
+async function noteMissing({ terminal, posthorn }: ApiContext, eventId: string): Promise<void> {
   const { notDelivered = [] } = await posthorn.events.deliveries(eventId, { limit: 1 }).first();
   if (notDelivered.length === 0) return;
   const { created_at: at } = await posthorn.events.get(eventId);
@@ -121,23 +110,23 @@ function resultOf({ http_status, error }: Delivery): string {
   return String(error === 'disabled' ? error : (http_status ?? error ?? '-'));
 }
 
-export const deliveriesGet: Command = {
+export const deliveriesGet = apiCommand({
   name: 'deliveries get',
   summary: 'Show a delivery: why it failed and what to do, every attempt, the request and the response.',
   argument,
-  options: { organization, json, ...connectionOptions },
+  options: { organization, json },
   readsDatabase,
   run: async (context) => {
-    const connection = await connect(context);
-    const { webhook_id, id } = await findDelivery(connection, context.argument);
-    const delivery = await connection.posthorn.deliveries.get(webhook_id, id);
-    if (context.options.json) context.terminal.line(connection.texts.of(delivery));
-    else showDelivery(context.terminal, delivery, await laterThan(delivery, connection));
+    const { posthorn, options, terminal } = context;
+    const { webhook_id, id } = await findDelivery(context, context.argument);
+    const delivery = await posthorn.deliveries.get(webhook_id, id);
+    const later = options.json ? undefined : await laterThan(delivery, context);
+    printResult(context, delivery, () => showDelivery(terminal, delivery, later));
   },
-};
+});
 
 /** Returns the newest delivery of the same event to the same webhook if this one was given up and repeated since. */
-async function laterThan(delivery: Delivery, { posthorn }: Connection): Promise<Delivery | undefined> {
+async function laterThan(delivery: Delivery, { posthorn }: ApiContext): Promise<Delivery | undefined> {
   if (stateOf(delivery) !== 'given_up') return undefined;
   const list = posthorn.events.deliveries(delivery.event_id, { limit: 100 });
   // The event may have expired, and a token without events:read cannot list its deliveries.
@@ -147,27 +136,20 @@ async function laterThan(delivery: Delivery, { posthorn }: Connection): Promise<
   );
 }
 
-export const deliveriesRedeliver: Command = {
+export const deliveriesRedeliver = apiCommand({
   name: 'deliveries redeliver',
   summary:
     'Deliver an event again, and wait for the result. A delivery that is waiting for a retry is attempted now, in addition to its scheduled attempts.',
   argument,
-  options: {
-    'no-wait': { description: 'Do not wait for the attempt.' },
-    json,
-    ...connectionOptions,
-  },
+  options: { 'no-wait': { description: 'Do not wait for the attempt.' }, json },
   run: async (context) => {
-    const { options, terminal, argument } = context;
-    const connection = await connect(context);
-    const given = await findDelivery(connection, argument);
-    const { id } = await connection.posthorn.deliveries
-      .redeliver(given.webhook_id, given.id)
-      .catch((error) => {
-        const maybe = 'The event may be on its way again. A second request could deliver it twice.';
-        const look = `Run posthorn deliveries list --event ${given.event_id} to see its deliveries.`;
-        throw uncertain(error, deliveriesRedeliver, `${maybe} ${look}`);
-      });
+    const { options, terminal, argument, posthorn } = context;
+    const given = await findDelivery(context, argument);
+    const { id } = await posthorn.deliveries.redeliver(given.webhook_id, given.id).catch((error) => {
+      const maybe = 'The event may be on its way again. A second request could deliver it twice.';
+      const look = `Run posthorn deliveries list --event ${given.event_id} to see its deliveries.`;
+      throw uncertain(error, deliveriesRedeliver, `${maybe} ${look}`);
+    });
     // A delivery that is attempted again keeps its ID and gets one more attempt.
     const attemptsBefore = id === given.id ? given.attempts : 0;
     const started = `Redelivering ${given.event_type} ${given.event_id} as ${id}.`;
@@ -177,19 +159,20 @@ export const deliveriesRedeliver: Command = {
       if (options.json) terminal.line(JSON.stringify({ id }));
       return;
     }
-    const delivery = await attempted(context, connection, { ...given, id }, attemptsBefore);
-    if (options.json) terminal.line(connection.texts.of(delivery));
-    else if (delivery.status === 'success')
-      terminal.line(
-        `${terminal.paint('green', 'success')}: ${delivery.http_status} in ${delivery.duration_ms} ms, attempt ${delivery.attempts}`,
-      );
-    if (delivery.status === 'failed')
+    const delivery = await attempted(context, { ...given, id }, attemptsBefore);
+    const { status, http_status, duration_ms, attempts } = delivery;
+    printResult(context, delivery, () => {
+      if (status !== 'success') return;
+      const verdict = terminal.paint('green', 'success');
+      terminal.line(`${verdict}: ${http_status} in ${duration_ms} ms, attempt ${attempts}`);
+    });
+    if (status === 'failed')
       throw new CommandFailure(
-        `The receiver did not accept attempt ${delivery.attempts} (${resultOf(delivery)}). ${nextAttempt(delivery)} ` +
+        `The receiver did not accept attempt ${attempts} (${resultOf(delivery)}). ${nextAttempt(delivery)} ` +
           `Run posthorn deliveries get ${id} to see why.`,
       );
   },
-};
+});
 
 /** Returns when the next attempt follows. */
 function nextAttempt(delivery: Delivery): string {
@@ -203,8 +186,7 @@ const pollMs = 250;
 
 /** Waits until the next attempt has been made, and returns the delivery. */
 async function attempted(
-  { terminal }: Context,
-  { posthorn }: Connection,
+  { terminal, posthorn }: ApiContext,
   { webhook_id, id }: Delivery,
   attemptsBefore: number,
 ) {

@@ -1,9 +1,8 @@
-import type { Event, Posthorn, TailEventsQuery } from '@posthorn/client';
-import type { Command, Options } from '../command.js';
-import { connect, connectionOptions, namesConnection } from '../connection.js';
+import type { Event } from '@posthorn/client';
+import { type Command, sets } from '../command.js';
+import { type ApiContext, apiCommand, namesConnection, printResult } from '../connection.js';
 import { indentedJson } from '../json-text.js';
-import { choiceOf, exactTypeOf, json, jsonLines, listOptions, printList, rangeOf } from '../listing.js';
-import { eventId } from '../short-id.js';
+import { exactType, json, jsonLines, listOptions, oneOf, printList } from '../listing.js';
 import { timeColumn } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
 import type { Column } from '../table.js';
@@ -11,113 +10,90 @@ import type { Terminal } from '../terminal.js';
 import { unknownType } from './types.js';
 
 /** Reads the database instead of the API. */
-export const organization = {
-  value: 'ORG-x',
-  description: 'For operators: read this organization from the database instead of the API, without a token.',
-} as const;
+export const organization = sets(
+  'organization_id',
+  'ORG-x',
+  'For operators: read this organization from the database instead of the API, without a token.',
+);
 const filters = {
   organization,
-  workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
-  type: { value: 'type', description: 'Only events of this type.' },
-  'subject-type': { value: 'type', description: 'Only events about subjects of this type.' },
-  subject: { value: 'id', description: 'Only events about this subject.' },
-  actor: { value: 'id', description: 'Only events caused by this actor.' },
-} as const;
+  workspace: sets('workspace_id', 'WS-x', 'Only events from this workspace.'),
+  type: sets('type', 'type', 'Only events of this type.', exactType),
+  'subject-type': sets('subject_type', 'type', 'Only events about subjects of this type.'),
+  subject: sets('subject_id', 'id', 'Only events about this subject.'),
+  actor: sets('actor_id', 'id', 'Only events caused by this actor.'),
+};
 
 /** Returns whether to run the operator command: an organization is given, but no connection to the API. */
 export const readsDatabase: NonNullable<Command['readsDatabase']> = (context) =>
   context.options.organization !== undefined && !namesConnection(context);
 
-export const eventsList: Command = {
+export const eventsList = apiCommand({
   name: 'events list',
   summary: 'List events.',
   options: {
     ...filters,
-    order: { value: 'desc|asc', description: 'Newest first (desc) or oldest first (asc).', fallback: 'desc' },
+    order: {
+      ...{ field: 'order', ...oneOf('desc', 'asc'), fallback: 'desc' },
+      description: 'Newest first (desc) or oldest first (asc).',
+    },
     ...listOptions,
-    ...connectionOptions,
   },
   readsDatabase,
   run: async (context) => {
-    const { options } = context;
-    const order = choiceOf(options, 'order', ['desc', 'asc']);
-    const filter = filterOf(options);
-    const connection = await connect(context);
-    const query = {
-      organization_id: await connection.organization(),
-      ...filter,
-      ...rangeOf(options),
-      order,
-    };
-    await noteUnknownType(connection.posthorn, filter.type, context.terminal);
-    await printList(context, connection, {
-      list: (limit) => connection.posthorn.events.list({ ...query, limit }),
+    const { posthorn, fields } = context;
+    const organization_id = await context.organization();
+    await noteUnknownType(context, fields.type);
+    await printList(context, {
+      list: (limit) => posthorn.events.list({ ...fields, organization_id, limit }),
       columns,
       what: 'events',
     });
   },
-};
+});
 
-export const eventsGet: Command = {
+export const eventsGet = apiCommand({
   name: 'events get',
   summary: 'Show one event with its payload.',
-  argument: { name: 'id', description: 'Event ID, EVT-…, or enough of its ending to be unique.' },
-  options: { organization, json, ...connectionOptions },
+  argument: {
+    name: 'id',
+    description: 'Event ID, EVT-…, or enough of its ending to be unique.',
+    field: 'event_id',
+  },
+  options: { organization, json },
   readsDatabase,
   run: async (context) => {
-    const connection = await connect(context);
-    const event = await connection.posthorn.events.get(
-      await eventId(connection, context.argument, context.options),
-    );
-    const text = connection.texts.of(event);
-    context.terminal.line(context.options.json ? text : indentedJson(text));
+    const { posthorn, fields, texts, terminal } = context;
+    const event = await posthorn.events.get(fields.event_id);
+    printResult(context, event, () => terminal.line(indentedJson(texts.of(event))));
   },
-};
+});
 
-export const eventsTail: Command = {
+export const eventsTail = apiCommand({
   name: 'events tail',
   summary: 'Follow new events as they are recorded. Press Ctrl-C to stop.',
-  options: { ...filters, json: jsonLines, ...connectionOptions },
+  options: { ...filters, json: jsonLines },
   readsDatabase,
   run: async (context) => {
-    const { options, terminal } = context;
-    const filter = filterOf(options);
-    const { posthorn, organization, texts } = await connect(context);
-    const query = { organization_id: await organization(), ...filter };
-    await noteUnknownType(posthorn, filter.type, terminal);
+    const { options, terminal, posthorn, texts, fields } = context;
+    const organization_id = await context.organization();
+    await noteUnknownType(context, fields.type);
     await untilStopped(context, async (signal) => {
-      const tail = posthorn.events.tail(query, {
-        signal,
-        onConnect: () => {
-          if (terminal.isInteractive)
-            terminal.line(terminal.paint('dim', `Following ${query.organization_id}. Press Ctrl-C to stop.`));
-        },
-      });
+      const onConnect = () => {
+        if (terminal.isInteractive) terminal.hint(`Following ${organization_id}. Press Ctrl-C to stop.`);
+      };
+      const tail = posthorn.events.tail({ ...fields, organization_id }, { signal, onConnect });
       for await (const event of tail)
         terminal.line(options.json ? texts.of(event) : tailLine(event, terminal));
     });
   },
-};
+});
 
 /** Says that a type is unknown, which is most likely a typo. It may have left the catalogue, so this is no failure. */
-export async function noteUnknownType(
-  posthorn: Posthorn,
-  type: string | undefined,
-  terminal: Terminal,
-): Promise<void> {
+export async function noteUnknownType({ posthorn, terminal }: ApiContext, type?: string): Promise<void> {
   if (type === undefined) return;
-  const known = (await posthorn.eventTypes.list().all()).map((one) => one.type);
-  if (!known.includes(type)) terminal.note(unknownType(type, known).message);
-}
-
-function filterOf(options: Options): Omit<TailEventsQuery, 'organization_id'> {
-  return {
-    workspace_id: options.workspace,
-    type: exactTypeOf(options),
-    subject_type: options['subject-type'],
-    subject_id: options.subject,
-    actor_id: options.actor,
-  };
+  const known = await posthorn.eventTypes.list().all();
+  if (!known.some((one) => one.type === type)) terminal.note(unknownType(type, known).message);
 }
 
 const columns: readonly Column<Event>[] = [

@@ -1,8 +1,8 @@
 import type { Event } from '@posthorn/client';
 import { signingKey } from '@posthorn/receiver';
-import { type Command, type Context, shellWord, UsageError } from '../command.js';
-import { type Connection, connect, connectionOptions } from '../connection.js';
-import { EventPatterns } from '../event-pattern.js';
+import { invalid, sets, shellWord } from '../command.js';
+import { type ApiContext, apiCommand } from '../connection.js';
+import { EventPatterns, onlyEvents } from '../event-pattern.js';
 import { type ForwardResult, forward, forwardedJson, isAccepted, targetUrl } from '../forward.js';
 import { type Listener, ListenPosition, signingSecret } from '../listen-state.js';
 import { jsonLines } from '../listing.js';
@@ -12,7 +12,7 @@ import { untilStopped } from '../stopping.js';
 import { formatOf, formatOption, webhookRequest } from '../webhook-request.js';
 import { tailLine } from './events.js';
 
-export const listen: Command = {
+export const listen = apiCommand({
   name: 'listen',
   summary:
     'Follow new events and forward them to your machine, signed as the service signs them. Press Ctrl-C to stop. The next run continues after the last event.',
@@ -20,12 +20,10 @@ export const listen: Command = {
     'forward-to': {
       value: 'URL',
       description: 'Send every event to this URL, such as http://localhost:3000/hooks.',
+      read: targetUrl,
     },
-    events: {
-      value: 'a,b',
-      description: 'Only these event types or domains (domain.*), separated by commas.',
-    },
-    workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
+    events: { value: 'a,b', description: onlyEvents },
+    workspace: sets('workspace_id', 'WS-x', 'Only events from this workspace.'),
     secret: {
       value: 'secret',
       description:
@@ -44,46 +42,43 @@ export const listen: Command = {
       description: 'Save every request in this directory, for posthorn verify --request.',
     },
     json: jsonLines,
-    ...connectionOptions,
   },
   run: async (context) => {
-    const { options, env, terminal } = context;
-    const target =
-      options['forward-to'] === undefined ? undefined : targetUrl('forward-to', options['forward-to']);
-    const connection = await connect(context);
+    const { options, env, terminal, posthorn, fields } = context;
+    const { 'forward-to': to } = options;
+    const target = to === undefined ? to : targetUrl(to, 'forward-to');
     const events = new EventPatterns(options.events);
-    await events.check(connection.posthorn);
-    const { organization_id: organization, workspace_id: ownWorkspace } = await connection.posthorn.token();
+    await events.check(posthorn);
+    const { organization_id, workspace_id } = await posthorn.token();
     const follows = {
-      url: connection.url,
-      organization,
-      workspace: options.workspace ?? ownWorkspace,
+      url: context.url,
+      organization: organization_id,
+      workspace: options.workspace ?? workspace_id,
       events: events.patterns,
       target: target?.href ?? null,
     };
     const position = new ListenPosition(env, follows);
     const start = startOf(options.from, position);
     const secret = await signingSecret(options, env);
-    const sender = new Sender(context, connection, target, secret);
+    const sender = new Sender(context, target, secret);
     if (!options.json) {
       if (start !== undefined)
         terminal.line(`Continuing after ${start}. Use --from now to skip the events that were missed.`);
       terminal.line(`Signing secret: ${secret}`);
     }
     await untilStopped(context, async (signal) => {
-      const query = { organization_id: organization, workspace_id: options.workspace, type: events.onlyType };
-      const tail = connection.posthorn.events.tail(query, {
+      const query = { ...fields, organization_id, type: events.onlyType };
+      const tail = posthorn.events.tail(query, {
         signal,
         lastEventId: start,
         onConnect: () => {
           // Store the start as well: after a run that stops before its first event, the next run continues from here.
           if (tail.lastEventId !== undefined) position.write(tail.lastEventId);
-          if (!options.json) terminal.line(terminal.paint('dim', listeningLine(follows)));
+          if (!options.json) terminal.hint(listeningLine(follows));
         },
         onDisconnect: (_error, waitMs) => {
           const seconds = Math.ceil(waitMs / 1000);
-          if (!options.json)
-            terminal.line(terminal.paint('dim', `Connection lost. Reconnecting in ${seconds} s.`));
+          if (!options.json) terminal.hint(`Connection lost. Reconnecting in ${seconds} s.`);
         },
       });
       for await (const event of tail) {
@@ -96,7 +91,7 @@ export const listen: Command = {
       }
     });
   },
-};
+});
 
 function listeningLine({ url, organization, events, target }: Listener): string {
   const what = events.length === 0 ? 'all events' : events.join(', ');
@@ -108,9 +103,7 @@ function startOf(from: string | undefined, position: ListenPosition): string | u
   if (from === undefined) return position.read();
   if (from === 'now') return undefined;
   if (/^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(from)) return from;
-  throw new UsageError(
-    `--from: '${from}' is not valid. Expected now or an event ID such as EVT-01JAB3C4D5E6F7G8H9J0K1M2N3.`,
-  );
+  throw invalid('from', from, 'now or an event ID such as EVT-01JAB3C4D5E6F7G8H9J0K1M2N3');
 }
 
 /** As wide as the time at the start of a line. */
@@ -118,22 +111,20 @@ const indent = ' '.repeat(11);
 
 /** Forwards events, and prints the result of each. */
 class Sender {
-  readonly #context: Context;
-  readonly #texts: Connection['texts'];
+  readonly #context: ApiContext;
   readonly #target: URL | undefined;
   readonly #key: ReturnType<typeof signingKey>;
 
-  constructor(context: Context, { texts }: Connection, target: URL | undefined, secret: string) {
+  constructor(context: ApiContext, target: URL | undefined, secret: string) {
     this.#context = context;
-    this.#texts = texts;
     this.#target = target;
     this.#key = signingKey(secret);
   }
 
   async handle(event: Event): Promise<void> {
-    const { options, terminal } = this.#context;
+    const { options, terminal, texts } = this.#context;
     const how = { format: formatOf(options), key: this.#key, now: new Date() };
-    const request = webhookRequest(event, this.#texts.payloadOf(event), how);
+    const request = webhookRequest(event, texts.payloadOf(event), how);
     const text = requestText(this.#target, request);
     const file = options.save === undefined ? undefined : await saveRequest(options.save, event.id, text);
     const result = this.#target && (await forward(this.#target, request));
@@ -166,7 +157,7 @@ class Sender {
     if (isGood) return;
     const said = failureText(result);
     if (said !== '') terminal.line(`${indent}${said.replaceAll('\n', `\n${indent}`)}`);
-    terminal.line(terminal.paint('dim', `${indent}Send it again: ${this.#commandFor(event)}`));
+    terminal.hint(`${indent}Send it again: ${this.#commandFor(event)}`);
   }
 }
 

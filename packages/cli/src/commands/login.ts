@@ -1,6 +1,6 @@
 import { Posthorn, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
-import { connect, connectionOptions, defaultUrl, linkOf, retry, validToken } from '../connection.js';
+import { apiCommand, defaultUrl, linkOf, retry, validToken } from '../connection.js';
 import { json, organizationText } from '../listing.js';
 import { Profiles } from '../profiles.js';
 import { promptText, promptToken } from '../prompt.js';
@@ -52,8 +52,7 @@ export const login: Command = {
       terminal.line(
         `Logged in to ${url} for ${organizationText(own.organization_id, own.organization_name)}, as profile '${name}'.`,
       );
-      if (terminal.isInteractive)
-        terminal.line(terminal.paint('dim', `Stored in ${profiles.file}. Next: posthorn listen`));
+      if (terminal.isInteractive) terminal.hint(`Stored in ${profiles.file}. Next: posthorn listen`);
     }
     const overriding = ['POSTHORN_URL', 'POSTHORN_TOKEN'].filter((variable) => env[variable]);
     for (const variable of overriding)
@@ -96,13 +95,11 @@ export const logout: Command = {
   },
 };
 
-export const whoami: Command = {
+export const whoami = apiCommand({
   name: 'whoami',
   summary: 'Show the URL in use, and the organization, scopes and expiry of the token.',
-  options: { ...connectionOptions, json },
-  run: async (context) => {
-    const { options, terminal } = context;
-    const { posthorn, url, profile } = await connect(context);
+  options: { json },
+  run: async ({ options, terminal, posthorn, url, profile }) => {
     const token = await posthorn.token().catch((error: unknown) => {
       if (!(error instanceof PosthornError)) throw error;
       if (error.status === 0)
@@ -124,4 +121,4 @@ export const whoami: Command = {
       ['Token', `${token.id}, expires on ${day(new Date(token.expires_at))} (UTC)`],
     ]);
   },
-};
+});

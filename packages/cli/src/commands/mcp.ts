@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { PosthornError } from '@posthorn/client';
 import { type Command, exitCodeOf } from '../command.js';
-import { type Connection, connect, connectionOptions } from '../connection.js';
+import { type ApiContext, apiCommand } from '../connection.js';
 import { failureText } from '../failure.js';
 import { indentedJson } from '../json-text.js';
 import { inToolWords, type Tool, tools } from '../mcp-tools.js';
 import { untilStopped } from '../stopping.js';
 import { version } from '../version.js';
 
-export const mcp: Command = {
+export const mcp: Command = apiCommand({
   name: 'mcp',
   summary:
     'Run a Model Context Protocol (MCP) server on standard input and output, so that a coding agent can find out why a webhook fails.',
@@ -17,10 +17,8 @@ export const mcp: Command = {
       description:
         'Also offer the tools that send requests: verify_webhook, test_webhook, redeliver and replay.',
     },
-    ...connectionOptions,
   },
   run: async (context) => {
-    const connection = await connect(context);
     // Loaded only here: the SDK takes longer to load than most commands take to run.
     const [{ McpServer, fromJsonSchema }, { serveStdio }] = await Promise.all([
       import('@modelcontextprotocol/server'),
@@ -37,7 +35,7 @@ export const mcp: Command = {
         const inputSchema = fromJsonSchema<Record<string, unknown>>(tool.schema as never);
         const annotations = { readOnlyHint: !writes, destructiveHint: false, openWorldHint: writes };
         server.registerTool(name, { title, description, inputSchema, annotations }, (args) =>
-          call(tool, connection, args),
+          call(tool, context, args),
         );
       }
       return server;
@@ -48,9 +46,9 @@ export const mcp: Command = {
     });
     await handle.close();
   },
-};
+});
 
-async function call(tool: Tool, connection: Connection, args: Record<string, unknown>) {
+async function call(tool: Tool, connection: ApiContext, args: Record<string, unknown>) {
   try {
     const result = await tool.run(connection, args);
     return textResult(typeof result === 'string' ? result : indentedJson(connection.texts.of(result)));
@@ -71,7 +69,7 @@ const instructions =
   'redeliver, replay) are offered only if the server was started with --allow-writes.';
 
 /** Returns a failed request in the words of the tool: the names of its arguments, and other tools. */
-function problemText(error: PosthornError, { name }: Tool, { tokenSource }: Connection): string {
+function problemText(error: PosthornError, { name }: Tool, { tokenSource }: ApiContext): string {
   if (error.errors.length === 0) return inToolWords(failureText(error, mcp, tokenSource));
   const lines = error.errors.map(
     ({ parameter, pointer = '', detail }) => `${parameter ?? pointer.slice(1)}: ${detail}`,

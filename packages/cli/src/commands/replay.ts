@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Delivery, Replay } from '@posthorn/client';
-import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
-import { type Connection, connect, connectionOptions } from '../connection.js';
-import { EventPatterns } from '../event-pattern.js';
+import { CommandFailure, sets, UsageError } from '../command.js';
+import { type ApiContext, apiCommand, printResult } from '../connection.js';
+import { EventPatterns, onlyEvents } from '../event-pattern.js';
 import { uncertain } from '../failure.js';
-import { json, listOf, rangeOf, rangeOptions } from '../listing.js';
+import { json, listOf, rangeOptions } from '../listing.js';
 import { progressOf } from '../polling.js';
-import { webhookId } from '../short-id.js';
 import { utcTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
 
@@ -16,23 +15,21 @@ const barWidth = 30;
 const endOfTime = '9999-12-31';
 
 const webhookOption = {
-  value: 'id',
-  description: 'The webhook; its description, or a unique ending of its ID, is enough.',
+  ...sets('webhook_id', 'id', 'The webhook; its description, or a unique ending of its ID, is enough.'),
   required: true,
-} as const;
+};
 
-export const deliveriesReplay: Command = {
+export const deliveriesReplay = apiCommand({
   name: 'deliveries replay',
   summary: 'Deliver the events in a time range to a webhook again, and show the progress.',
   options: {
     webhook: webhookOption,
     from: { ...rangeOptions.from, required: true },
     to: { ...rangeOptions.to, description: `${rangeOptions.to.description} Default: now.` },
-    events: {
-      value: 'a,b',
-      description: 'Only these event types or domains (domain.*), separated by commas.',
-    },
+    events: sets('event_types', 'a,b', onlyEvents, listOf),
     'only-failed': {
+      field: 'only_failed',
+      read: () => true,
       description:
         'Only events whose latest delivery failed, or that have no delivery. A delivery that is waiting for a retry ' +
         'is attempted now, in addition to its scheduled attempts.',
@@ -42,26 +39,18 @@ export const deliveriesReplay: Command = {
     },
     'no-wait': { description: 'Start the replay without waiting for it to finish.' },
     json,
-    ...connectionOptions,
   },
   run: async (context) => {
-    const { options, terminal } = context;
+    const { options, terminal, posthorn, fields } = context;
     if (options.wait && options['no-wait']) throw new UsageError('--wait cannot be combined with --no-wait.');
-    const connection = await connect(context);
-    const { posthorn, texts } = connection;
-    const webhook = await webhookId(connection, options.webhook ?? '');
-    const range = rangeOf(options);
-    const request = {
-      from: range.from ?? '',
-      to: range.to ?? endOfTime,
-      ...(options.events !== undefined && { event_types: listOf(options.events) }),
-      ...(options['only-failed'] && { only_failed: true }),
-    };
-    let replay = await posthorn.webhooks.replay(webhook, request).catch((error) => {
-      const maybe = 'The replay may have been started. A second one would deliver the events twice.';
-      const look = `Run posthorn deliveries list --webhook ${webhook} to see the deliveries.`;
-      throw uncertain(error, deliveriesReplay, `${maybe} ${look}`);
-    });
+    const { webhook_id: webhook, from, ...others } = fields;
+    let replay = await posthorn.webhooks
+      .replay(webhook, { from, to: endOfTime, ...others })
+      .catch((error) => {
+        const maybe = 'The replay may have been started. A second one would deliver the events twice.';
+        const look = `Run posthorn deliveries list --webhook ${webhook} to see the deliveries.`;
+        throw uncertain(error, deliveriesReplay, `${maybe} ${look}`);
+      });
     const { id } = replay;
     const look = `posthorn replays get ${id} --webhook ${webhook}`;
     if (replay.status === 'running' && !options['no-wait']) {
@@ -78,39 +67,35 @@ export const deliveriesReplay: Command = {
         `The replay ${id} has started and will continue. A second one would deliver the events twice. Run ${look} to see its progress.`,
       );
     }
-    if (options.json) terminal.line(texts.of(replay));
-    else terminal.line(summary(replay));
+    printResult(context, replay, () => terminal.line(summary(replay)));
     if (replay.status === 'cancelled') throw new CommandFailure(cancellation(webhook));
-    if (options.wait) await requireDelivered(context, connection, webhook, replay);
+    if (options.wait) await requireDelivered(context, replay);
     const next = replay.status === 'running' ? look : `posthorn deliveries list --webhook ${webhook}`;
-    if (terminal.isInteractive && !options.json) terminal.line(terminal.paint('dim', `Next: ${next}`));
+    if (!options.json) terminal.next(next);
   },
-};
+});
 
-export const replaysGet: Command = {
+export const replaysGet = apiCommand({
   name: 'replays get',
   summary: 'Show a replay: its status, and how many of its events have been queued for delivery so far.',
   argument: { name: 'id', description: 'Replay ID, RPL-…, as shown by posthorn deliveries replay.' },
-  options: { webhook: webhookOption, json, ...connectionOptions },
+  options: { webhook: webhookOption, json },
   run: async (context) => {
-    const { argument, options, terminal } = context;
-    const connection = await connect(context);
-    const webhook = await webhookId(connection, options.webhook ?? '');
-    const replay = await connection.posthorn.webhooks.getReplay(webhook, argument.toUpperCase());
-    if (options.json) {
-      terminal.line(connection.texts.of(replay));
-      return;
-    }
-    terminal.fields([
-      ['Replay', replay.id],
-      ['Webhook', webhook],
-      ['Status', replay.status],
-      ['Events', `${replay.done} of ${replay.total} queued`],
-      ['Started', utcTime(new Date(replay.created_at))],
-    ]);
-    if (replay.status === 'cancelled') terminal.line(cancellation(webhook));
+    const { argument, terminal, posthorn } = context;
+    const webhook = context.fields.webhook_id;
+    const replay = await posthorn.webhooks.getReplay(webhook, argument.toUpperCase());
+    printResult(context, replay, () => {
+      terminal.fields([
+        ['Replay', replay.id],
+        ['Webhook', webhook],
+        ['Status', replay.status],
+        ['Events', `${replay.done} of ${replay.total} queued`],
+        ['Started', utcTime(new Date(replay.created_at))],
+      ]);
+      if (replay.status === 'cancelled') terminal.line(cancellation(webhook));
+    });
   },
-};
+});
 
 /** How long to wait if nothing changes: several times as long as an attempt takes. */
 const stalledMsMax = 60_000;
@@ -119,11 +104,10 @@ const searchedPagesMax = 20;
 
 /** Waits until every delivery of a replay was attempted, and fails if one of them did not succeed. */
 async function requireDelivered(
-  { options, terminal }: Context,
-  { posthorn }: Connection,
-  webhook: string,
+  { options, terminal, posthorn, fields }: ApiContext,
   { id, created_at }: Replay,
 ): Promise<void> {
+  const webhook = fields.webhook_id;
   const look = `Run posthorn deliveries list --webhook ${webhook} --status failed to see why.`;
   const types = new EventPatterns(options.events);
   const wasAttempted = (delivery: Delivery) => (delivery.last_attempt_at ?? '') >= created_at;

@@ -1,48 +1,40 @@
 import type { Stats, StatsBucket } from '@posthorn/client';
-import type { Command } from '../command.js';
-import { connect, connectionOptions } from '../connection.js';
-import { choiceOf, json, rangeOf, rangeOptions } from '../listing.js';
-import { onlyWebhook, webhookId } from '../short-id.js';
+import { sets } from '../command.js';
+import { apiCommand, printResult } from '../connection.js';
+import { json, oneOf, rangeOptions } from '../listing.js';
+import { onlyWebhook } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
+import type { Terminal } from '../terminal.js';
 
-export const stats: Command = {
+export const stats = apiCommand({
   name: 'stats',
   summary: 'Count events, deliveries and failures over time. Default: the last 24 hours.',
   options: {
     webhook: onlyWebhook,
-    workspace: {
-      value: 'WS-x',
-      description: 'Only events from this workspace, and deliveries to webhooks in it.',
-    },
+    workspace: sets(
+      'workspace_id',
+      'WS-x',
+      'Only events from this workspace, and deliveries to webhooks in it.',
+    ),
     ...rangeOptions,
     interval: {
-      value: 'minute|hour|day',
+      ...{ field: 'interval', ...oneOf('minute', 'hour', 'day') },
       description: 'Length of time that each row covers. Default: depends on the length of the time range.',
     },
     json,
-    ...connectionOptions,
   },
   run: async (context) => {
-    const { options, terminal } = context;
-    const interval = choiceOf(options, 'interval', ['minute', 'hour', 'day']);
-    const connection = await connect(context);
-    const found = await connection.posthorn.stats({
-      webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
-      workspace_id: options.workspace,
-      ...rangeOf(options),
-      interval,
+    const { terminal, posthorn, fields } = context;
+    const found = await posthorn.stats(fields);
+    printResult(context, found, () => {
+      const busy = found.buckets.filter((bucket) => !isQuiet(bucket));
+      const total = { ...found.totals, at: 'total' };
+      terminal.table(columns, terminal.isInteractive ? [...busy, total] : found.buckets);
+      if (terminal.isInteractive) showTypes(terminal, found);
     });
-    if (options.json) {
-      terminal.line(connection.texts.of(found));
-      return;
-    }
-    const busy = found.buckets.filter((bucket) => !isQuiet(bucket));
-    const total = { ...found.totals, at: 'total' };
-    terminal.table(columns, terminal.isInteractive ? [...busy, total] : found.buckets);
-    if (terminal.isInteractive) showTypes(terminal.line.bind(terminal), found);
   },
-};
+});
 
 const count = (value: number | null) => (value === null ? '-' : String(value));
 
@@ -64,8 +56,8 @@ function isQuiet({ events, delivered, failed_attempts, given_up }: StatsBucket):
   return (events ?? 0) + delivered + failed_attempts + given_up === 0;
 }
 
-function showTypes(line: (text?: string) => void, { events_by_type: types }: Stats): void {
+function showTypes(terminal: Terminal, { events_by_type: types }: Stats): void {
   if (!types || types.length === 0) return;
-  line();
-  line(`Events by type: ${types.map(({ type, count }) => `${type} ${count}`).join(', ')}`);
+  terminal.line();
+  terminal.line(`Events by type: ${types.map(({ type, count }) => `${type} ${count}`).join(', ')}`);
 }

@@ -1,6 +1,6 @@
 import type { Event } from '@posthorn/client';
 import { sampleTypes, signedRequest } from '@posthorn/receiver/testing';
-import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { type Command, CommandFailure, type Context, invalid, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { type ForwardResult, forward, forwardedJson, isAccepted, targetUrl } from '../forward.js';
 import { memberOf, withValue } from '../json-text.js';
@@ -10,7 +10,7 @@ import { suggestionFor } from '../parser.js';
 import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
 import { formatOf, formatOption, newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
-import { unknownType } from './types.js';
+import { servedTypes, unknownType } from './types.js';
 import { webhooksTest } from './webhook-status.js';
 
 export const trigger: Command = {
@@ -20,6 +20,7 @@ export const trigger: Command = {
   argument: {
     name: 'type',
     description: 'An event type, or the ID of a recorded event.',
+    field: 'event_type',
   },
   options: {
     to: { value: 'URL', description: 'Send to this URL, such as http://localhost:3000/hooks.' },
@@ -40,16 +41,15 @@ export const trigger: Command = {
     ...connectionOptions,
   },
   run: async (context) => {
-    const { options, lists, argument, terminal, env } = context;
+    const { options, lists, terminal, env } = context;
     if ((options.to === undefined) === (options.webhook === undefined))
       throw new UsageError('Use either --to URL or --webhook id to say where the event goes.');
     if (options.webhook !== undefined) {
       if ((lists.set ?? []).length > 0)
         throw new UsageError('--set works only with --to: the service sends its own sample to a webhook.');
-      const toTest = { ...context, argument: options.webhook, options: { ...options, type: argument } };
-      return webhooksTest.run(toTest);
+      return webhooksTest.run({ ...context, fields: { ...context.fields, webhook_id: options.webhook } });
     }
-    const url = targetUrl('to', options.to ?? '');
+    const url = targetUrl(options.to ?? '', 'to');
     const secret = await signingSecret(options, env);
     const { event, request } = await requestOf(context, secret);
     const result = await forward(url, request);
@@ -76,9 +76,9 @@ async function requestOf(
   if (/^EVT-/i.test(argument)) {
     if (changes.length > 0)
       throw new UsageError('--set works only with an event type: recorded events cannot be changed.');
-    const connection = await connect(context);
-    const event = await connection.posthorn.events.get(await eventId(connection, argument));
-    return { event, request: webhookRequest(event, connection.texts.payloadOf(event), how) };
+    const connected = { ...context, ...(await connect(context)) };
+    const event = await connected.posthorn.events.get(await eventId(connected, argument));
+    return { event, request: webhookRequest(event, connected.texts.payloadOf(event), how) };
   }
   const text = changed(await sampleOf(context, now), changes);
   const event = JSON.parse(text) as Event;
@@ -122,20 +122,8 @@ async function samplePayload(context: Context): Promise<string> {
   }
   const { types, texts } = served;
   const found = types.find(({ type }) => type === argument);
-  if (!found)
-    throw unknownType(
-      argument,
-      types.map(({ type }) => type),
-    );
+  if (!found) throw unknownType(argument, types);
   return memberOf(texts.of(found), 'sample') ?? '{}';
-}
-
-const servedMsMax = 1_000;
-
-async function servedTypes(context: Context) {
-  const { posthorn, texts } = await connect(context);
-  const types = await posthorn.eventTypes.list({ signal: AbortSignal.timeout(servedMsMax) }).all();
-  return { types, texts };
 }
 
 /** Refuses a payload that the schema of the service refuses. Without a service, no schema is known. */
@@ -165,9 +153,7 @@ function changeOf(text: string): Change {
   const path = text.slice(0, equals).split('.');
   const [first = ''] = path;
   if (equals < 1 || path.includes('') || path.some((part) => part === '__proto__'))
-    throw new UsageError(
-      `--set: '${text}' is not valid. Expected a path and a value, such as payload.amount_minor=100.`,
-    );
+    throw invalid('set', text, 'a path and a value, such as payload.amount_minor=100');
   if (!changeable.includes(first))
     throw new UsageError(
       `--set: '${first}' cannot be set. The path must start with one of ${changeable.join(', ')}.`,

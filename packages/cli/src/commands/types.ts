@@ -1,29 +1,24 @@
 import { writeFile } from 'node:fs/promises';
-import { type Command, CommandFailure, type Context } from '../command.js';
-import { connect, connectionOptions } from '../connection.js';
+import type { EventType } from '@posthorn/client';
+import { CommandFailure, type Context } from '../command.js';
+import { apiCommand, connect } from '../connection.js';
 import { indentedJson } from '../json-text.js';
 import { jsonLines } from '../listing.js';
 import { suggestionFor } from '../parser.js';
 import { typesFile } from '../type-source.js';
 
-export const types: Command = {
+export const types = apiCommand({
   name: 'types',
   summary: 'List the event types, or show one with the schema and a sample of its payload.',
   argument: { name: 'type', description: 'An event type, or a domain (domain.*).', optional: true },
-  options: { json: jsonLines, ...connectionOptions },
-  run: async (context) => {
-    const { argument, options, terminal } = context;
-    const { posthorn, texts } = await connect(context);
+  options: { json: jsonLines },
+  run: async ({ argument, options, terminal, posthorn, texts }) => {
     const all = await posthorn.eventTypes.list().all();
     const prefix = argument.endsWith('*') ? argument.slice(0, -1) : undefined;
     const wanted = all.filter(({ type }) =>
       argument === '' ? true : prefix === undefined ? type === argument : type.startsWith(prefix),
     );
-    if (wanted.length === 0)
-      throw unknownType(
-        argument,
-        all.map(({ type }) => type),
-      );
+    if (wanted.length === 0) throw unknownType(argument, all);
     if (options.json) for (const type of wanted) terminal.line(texts.of(type));
     else if (argument !== '' && prefix === undefined) terminal.line(indentedJson(texts.of(wanted[0]!)));
     else
@@ -35,44 +30,40 @@ export const types: Command = {
         wanted,
       );
   },
-};
+});
 
-const completionMsMax = 1_000;
+const servedMsMax = 1_000;
 
-/** Returns the event types of the service, or none if it does not respond in time. */
-export async function knownTypes(context: Context): Promise<readonly string[]> {
-  try {
-    const { posthorn } = await connect(context);
-    const signal = AbortSignal.timeout(completionMsMax);
-    return (await posthorn.eventTypes.list({ signal }).all()).map(({ type }) => type);
-  } catch {
-    return [];
-  }
+/** Returns the event types of the service, which has a second to respond. */
+export async function servedTypes(context: Context) {
+  const { posthorn, texts } = await connect(context);
+  const types = await posthorn.eventTypes.list({ signal: AbortSignal.timeout(servedMsMax) }).all();
+  return { types, texts };
 }
 
-export const typesGenerate: Command = {
+export const typesGenerate = apiCommand({
   name: 'types generate',
   summary:
     "Write TypeScript types of the catalogue's events. A program that imports the file has typed producers and receivers.",
   options: {
     out: { value: 'file', description: 'The file to write, such as src/posthorn-types.ts.', required: true },
-    ...connectionOptions,
   },
-  run: async (context) => {
-    const { options, terminal } = context;
-    const { posthorn } = await connect(context);
+  run: async ({ options: { out: file = '' }, terminal, posthorn }) => {
     const all = await posthorn.eventTypes.list().all();
-    const file = options.out ?? '';
     await writeFile(file, typesFile(all)).catch((error: Error) => {
       throw new CommandFailure(`The file cannot be written: ${error.message}.`);
     });
     terminal.line(`Wrote ${all.length} event types to ${file}.`);
   },
-};
+});
 
 /** Returns the failure for a type that is not among the known ones. */
-export function unknownType(type: string, known: readonly string[]): CommandFailure {
+export function unknownType(type: string, known: readonly EventType[]): CommandFailure {
+  const suggestion = suggestionFor(
+    type,
+    known.map((one) => one.type),
+  );
   return new CommandFailure(
-    `There is no event type '${type}'.${suggestionFor(type, known)} Run posthorn types to list all types.`,
+    `There is no event type '${type}'.${suggestion} Run posthorn types to list all types.`,
   );
 }

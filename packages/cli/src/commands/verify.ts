@@ -2,9 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Refusal, Verification } from '@posthorn/receiver';
 import { readRequest, type SavedRequest, signatures, verdictOf } from '@posthorn/receiver/verdict';
-import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { type Command, CommandFailure, type Context, invalid, UsageError } from '../command.js';
 import { givenSecret } from '../listen-state.js';
-import { choiceOf, json } from '../listing.js';
+import { json, oneOf } from '../listing.js';
+
+const oneSignature = oneOf(...signatures);
+const readSignature = (text: string) => oneSignature.read(text.toLowerCase(), 'signature');
 
 export const verifyCommand: Command = {
   name: 'verify',
@@ -26,7 +29,7 @@ export const verifyCommand: Command = {
     },
     'any-age': { description: 'Accept a request of any age. Saved requests are usually old.' },
     signature: {
-      value: signatures.join('|'),
+      ...{ ...oneSignature, read: readSignature },
       description:
         'Check only this signature, like a receiver that verifies only one. Default: both must be valid.',
     },
@@ -37,10 +40,9 @@ export const verifyCommand: Command = {
     const secret = givenSecret(options, env);
     if (secret === undefined)
       throw new UsageError('posthorn verify requires --secret. You can also set POSTHORN_WEBHOOK_SECRET.');
-    const only = choiceOf({ signature: options.signature?.toLowerCase() }, 'signature', signatures);
     const saved = await requestIn(context);
     const { partial, ...verdict } = verdictOf(saved, secret, {
-      signature: only,
+      signature: options.signature === undefined ? undefined : readSignature(options.signature),
       toleranceSeconds: options['any-age'] ? undefined : secondsOf(options.tolerance ?? '300'),
     });
     if (options.json) terminal.line(JSON.stringify(verdict));
@@ -71,7 +73,7 @@ async function requestIn({ options, input }: Context): Promise<SavedRequest> {
 
 function secondsOf(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new UsageError(`--tolerance: '${text}' is not valid. Expected a whole number of seconds.`);
+  throw invalid('tolerance', text, 'a whole number of seconds');
 }
 
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {

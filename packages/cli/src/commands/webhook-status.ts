@@ -1,17 +1,12 @@
-import { type Command, CommandFailure } from '../command.js';
-import { connect, connectionOptions } from '../connection.js';
+import type { Posthorn } from '@posthorn/client';
+import { CommandFailure, sets } from '../command.js';
+import { type ApiContext, apiCommand, printResult } from '../connection.js';
 import { json } from '../listing.js';
 import { responseText } from '../response-text.js';
-import { webhookId } from '../short-id.js';
 import { onWebhook, webhookArgument } from './webhooks.js';
 
-const command = (name: string, summary: string, run: Command['run']): Command => ({
-  name: `webhooks ${name}`,
-  summary,
-  argument: webhookArgument,
-  options: { json, ...connectionOptions },
-  run,
-});
+const command = (name: string, summary: string, run: (context: ApiContext) => Promise<void>) =>
+  apiCommand({ name: `webhooks ${name}`, summary, argument: webhookArgument, options: { json }, run });
 
 const webhooksPause = command(
   'pause',
@@ -47,46 +42,41 @@ const webhooksVerify = command(
   onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id), 'must be active'),
 );
 
-export const webhooksTest: Command = {
+export const webhooksTest = apiCommand({
   name: 'webhooks test',
   summary:
     'Send a test event to a webhook, and show the response. Fails if the receiver does not accept the event.',
   argument: webhookArgument,
   options: {
-    type: {
-      value: 'type',
-      description: 'Event type to send. Default: the first type that the webhook subscribes to.',
-    },
+    type: sets(
+      'event_type',
+      'type',
+      'Event type to send. Default: the first type that the webhook subscribes to.',
+    ),
     json,
-    ...connectionOptions,
   },
   run: async (context) => {
-    const { options, terminal, argument } = context;
-    const connection = await connect(context);
-    const { posthorn, texts } = connection;
-    const id = await webhookId(connection, argument);
-    const event_type = options.type ?? (await typeFor(connection.posthorn, id));
+    const { terminal, posthorn, fields } = context;
+    const id = fields.webhook_id;
+    const event_type = fields.event_type ?? (await typeFor(posthorn, id));
     const result = await posthorn.webhooks.test(id, { event_type });
     const { status, http_status, error, response_time_ms, error_detail, remedy, response } = result;
-    if (options.json) terminal.line(texts.of(result));
-    else {
+    printResult(context, result, () => {
       const verdict = terminal.paint(status === 'success' ? 'green' : 'red', status);
       terminal.line(
         `${verdict}: ${event_type} to ${result.request.url}, ${http_status ?? error} in ${response_time_ms} ms`,
       );
       if (response) terminal.line(`The receiver responded: ${responseText(response)}`);
-    }
+    });
     if (status === 'failed')
       throw new CommandFailure(
         `The test failed: ${error_detail} ${remedy} Then run posthorn webhooks test ${id} again.`,
       );
   },
-};
-
-type Client = Awaited<ReturnType<typeof connect>>['posthorn'];
+});
 
 /** Returns a type that the webhook subscribes to. */
-async function typeFor(posthorn: Client, id: string): Promise<string> {
+async function typeFor(posthorn: Posthorn, id: string): Promise<string> {
   const [{ event_types }, types] = await Promise.all([
     posthorn.webhooks.get(id),
     posthorn.eventTypes.list().all(),
@@ -97,7 +87,7 @@ async function typeFor(posthorn: Client, id: string): Promise<string> {
 }
 
 /** In the order of the help. */
-export const webhookStatus: readonly Command[] = [
+export const webhookStatus = [
   webhooksVerify,
   webhooksTest,
   webhooksPause,

@@ -1,9 +1,8 @@
-import type { CreatedWebhook, DeliveryDetail, Webhook } from '@posthorn/client';
-import { type Command, CommandFailure, type Context } from '../command.js';
-import { type Connection, connect, connectionOptions } from '../connection.js';
+import type { CreatedWebhook, DeliveryDetail, Posthorn, Webhook } from '@posthorn/client';
+import { CommandFailure } from '../command.js';
+import { type ApiContext, apiCommand, printResult } from '../connection.js';
 import { json, jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
-import { webhookId } from '../short-id.js';
 import { utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 import type { Terminal } from '../terminal.js';
@@ -12,21 +11,20 @@ import type { Terminal } from '../terminal.js';
 export const webhookArgument = {
   name: 'id',
   description: 'Webhook ID, WHK-…, or enough of its ending to be unique, or its description.',
+  field: 'webhook_id',
 } as const;
 
-const webhooksList: Command = {
+const webhooksList = apiCommand({
   name: 'webhooks list',
   summary: 'List webhooks, newest first.',
-  options: { json: jsonLines, ...connectionOptions },
-  run: async (context) => {
-    const { options, terminal } = context;
-    const { posthorn, texts } = await connect(context);
+  options: { json: jsonLines },
+  run: async ({ options, terminal, posthorn, texts }) => {
     const webhooks = await posthorn.webhooks.list().all();
     if (options.json) for (const webhook of webhooks) terminal.line(texts.of(webhook));
     else if (webhooks.length > 0 || !terminal.isInteractive) terminal.table(columnsFor(webhooks), webhooks);
     else terminal.line('There are no webhooks. Run posthorn webhooks create <receiver-url> to create one.');
   },
-};
+});
 
 /**
  * In a terminal, the description comes before everything else, because people know their webhooks by it. If only some
@@ -64,38 +62,36 @@ function isLastFailed({ status, last_delivery_status }: Webhook): boolean {
   return status === 'active' && last_delivery_status === 'failed';
 }
 
-const webhooksGet: Command = {
+const webhooksGet = apiCommand({
   name: 'webhooks get',
   summary: 'Show one webhook: its settings, its status and its statistics for the last 48 hours.',
   argument: webhookArgument,
-  options: { json, ...connectionOptions },
+  options: { json },
   run: async (context) => {
-    const connection = await connect(context);
-    const id = await webhookId(connection, context.argument);
-    const webhook = await connection.posthorn.webhooks.get(id);
-    if (context.options.json) {
-      context.terminal.line(connection.texts.of(webhook));
-      return;
-    }
-    const stats = await connection.posthorn.webhooks.stats(id);
-    const { p50, p95 } = stats.duration_ms;
-    const failure = isLastFailed(webhook) ? await latestFailure(connection, id) : undefined;
-    showWebhook(
-      context.terminal,
-      webhook,
-      [
-        // Those that wait for their first attempt and those that wait for a retry are counted together.
-        ['Last 48 hours', `${stats.success} delivered, ${stats.failed} given up, ${stats.pending} waiting`],
-        ['Duration', p50 === null ? '-' : `p50 ${p50} ms, p95 ${p95} ms`],
-      ],
-      failure,
-    );
-    if (!failure) showNext(context.terminal, webhook);
+    const { terminal, posthorn, fields } = context;
+    const webhook = await posthorn.webhooks.get(fields.webhook_id);
+    const report = context.options.json ? undefined : await reportOn(webhook, posthorn);
+    printResult(context, webhook, () => {
+      showWebhook(terminal, webhook, report?.fields, report?.failure);
+      if (!report?.failure) terminal.next(nextStep(webhook));
+    });
   },
-};
+});
+
+/** Returns what else is known about a webhook: its statistics, and why it does not work. */
+async function reportOn(webhook: Webhook, posthorn: Posthorn) {
+  const { success, failed, pending, duration_ms } = await posthorn.webhooks.stats(webhook.id);
+  const { p50, p95 } = duration_ms;
+  const fields = [
+    // Those that wait for their first attempt and those that wait for a retry are counted together.
+    ['Last 48 hours', `${success} delivered, ${failed} given up, ${pending} waiting`],
+    ['Duration', p50 === null ? '-' : `p50 ${p50} ms, p95 ${p95} ms`],
+  ] as const;
+  return { fields, failure: isLastFailed(webhook) ? await latestFailure(posthorn, webhook.id) : undefined };
+}
 
 /** Returns the newest delivery whose latest attempt failed. */
-async function latestFailure({ posthorn }: Connection, id: string): Promise<DeliveryDetail | undefined> {
+async function latestFailure(posthorn: Posthorn, id: string): Promise<DeliveryDetail | undefined> {
   const failed = posthorn.deliveries.list({ webhook_id: id, status: 'failed', limit: 1 });
   const { data } = await failed.search(1, searchedPagesMax);
   return data[0] && posthorn.deliveries.get(id, data[0].id);
@@ -164,17 +160,8 @@ function waitingText({ attempt_log, next_attempt_at: next }: DeliveryDetail): st
   return `, waiting until ${utcTime(new Date(next))} because its receiver asked for it`;
 }
 
-/** Prints the command that helps with a webhook that does not work. */
-export function showNext(terminal: Terminal, { id, status, last_delivery_status: last }: Webhook): void {
-  const next = nextStep(id, status, last);
-  if (next !== undefined && terminal.isInteractive) terminal.line(terminal.paint('dim', `Next: ${next}`));
-}
-
-function nextStep(
-  id: string,
-  status: Webhook['status'],
-  last: Webhook['last_delivery_status'],
-): string | undefined {
+/** Returns the command that helps with a webhook that does not work. */
+export function nextStep({ id, status, last_delivery_status: last }: Webhook): string | undefined {
   if (status === 'unverified') return `posthorn webhooks verify ${id}`;
   if (status === 'disabled') return `posthorn webhooks activate ${id}`;
   if (status === 'paused') return `posthorn webhooks resume ${id}`;
@@ -183,20 +170,18 @@ function nextStep(
 
 /** Runs `work` on the webhook of the argument, and prints the resulting webhook. Can fail if it is not active then. */
 export function onWebhook(
-  work: (connection: Connection, id: string, context: Context) => Promise<Webhook>,
+  work: (context: ApiContext, id: string) => Promise<Webhook>,
   check?: 'must be active',
-): Command['run'] {
+): (context: ApiContext) => Promise<void> {
   return async (context) => {
-    const { options, terminal, argument } = context;
-    const connection = await connect(context);
-    const webhook = await work(connection, await webhookId(connection, argument), context);
+    const { options, terminal, fields } = context;
+    const webhook = await work(context, fields.webhook_id);
     const { id, status } = webhook;
-    if (options.json) terminal.line(connection.texts.of(webhook));
-    else showWebhook(terminal, webhook);
+    printResult(context, webhook, () => showWebhook(terminal, webhook));
     // It says how to verify the webhook, so there is no next command to print.
     if (check && status !== 'active')
       throw new CommandFailure(`The webhook is ${status}. ${reverificationText(id)}`);
-    if (!options.json) showNext(terminal, webhook);
+    if (!options.json) terminal.next(nextStep(webhook));
   };
 }
 
@@ -214,4 +199,4 @@ export function isInFuture(iso: string | null | undefined): iso is string {
 }
 
 /** In the order of the help. */
-export const webhookReads: readonly Command[] = [webhooksList, webhooksGet];
+export const webhookReads = [webhooksList, webhooksGet];
