@@ -8,7 +8,7 @@ export interface Option {
   description: string;
   required?: boolean;
   fallback?: string;
-  /** Whether the option can be used several times. Its values are in `lists`. */
+  /** Whether the option can be used several times. Its field gets a list. */
   repeats?: boolean;
   /** Options of one group are listed together, below this title. */
   group?: string;
@@ -54,13 +54,11 @@ export interface Command {
 export type Options = Readonly<Record<string, string | undefined>>;
 
 // biome-ignore lint/suspicious/noExplicitAny: each command knows the types of the fields in its own table.
-type Fields = Readonly<Record<string, any>>;
+export type Fields = Readonly<Record<string, any>>;
 
 export interface Context {
   /** The options from the command line; a flag that is set is 'true'. */
   options: Options;
-  /** The values of options that repeat. */
-  lists: Readonly<Record<string, readonly string[]>>;
   argument: string;
   /** What the options and the argument set in the API, by field. */
   fields: Fields;

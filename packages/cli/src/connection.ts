@@ -1,5 +1,5 @@
 import { Posthorn } from '@posthorn/client';
-import { type Command, CommandFailure, type Context, UsageError } from './command.js';
+import { type Command, CommandFailure, type Context, type Fields, UsageError } from './command.js';
 import { JsonTexts } from './json-text.js';
 import { Profiles } from './profiles.js';
 import { eventId, webhookId } from './short-id.js';
@@ -82,13 +82,18 @@ export function apiCommand({ options, run, ...command }: ApiCommand): Command {
     options: { ...options, ...connectionOptions },
     run: async (context) => {
       const connected = { ...context, ...(await connect(context)) };
-      const { webhook_id, event_id } = context.fields;
-      const ids = {
-        ...(webhook_id !== undefined && { webhook_id: await webhookId(connected, webhook_id) }),
-        ...(event_id !== undefined && { event_id: await eventId(connected, event_id) }),
-      };
-      await run({ ...connected, fields: { ...context.fields, ...ids } });
+      await run({ ...connected, fields: await withIds(connected, context.fields) });
     },
+  };
+}
+
+/** Returns the fields with complete IDs of webhooks and events. */
+export async function withIds(context: ApiContext, fields: Fields): Promise<Fields> {
+  const { webhook_id, event_id } = fields;
+  return {
+    ...fields,
+    ...(webhook_id !== undefined && { webhook_id: await webhookId(context, webhook_id) }),
+    ...(event_id !== undefined && { event_id: await eventId(context, event_id) }),
   };
 }
 

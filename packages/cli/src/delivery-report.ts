@@ -18,9 +18,9 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
     ['Delivery', id],
     ['Event', `${event_type} ${event_id}`],
     ['Webhook', webhook_id],
-    ['Created', utcTime(new Date(created_at))],
+    ['Created', utcTime(created_at)],
     ['Status', terminal.paint(color, statusText(delivery))],
-    ...(later ? [['Sent again', `${later.id}, ${stateOf(later)}`] as const] : []),
+    ['Sent again', later && `${later.id}, ${stateOf(later)}`],
   ]);
   const last = attempt_log.at(-1);
   if (isHeld(delivery))
@@ -39,8 +39,19 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
     heading(terminal, 'Attempts');
     terminal.table(columns, attempt_log);
   }
-  showRequest(terminal, delivery.request);
-  if (last) showResponse(terminal, last);
+  const { url, headers, body } = delivery.request;
+  const sent = `POST ${url ?? '(the URL has changed since this attempt)'}`;
+  showMessage(terminal, 'Request', sent, headers, body && indentedJson(body));
+  if (last && last.http_status !== null) {
+    const { http_status, response_headers = {}, response } = last;
+    showMessage(
+      terminal,
+      'Response',
+      `HTTP status ${http_status}`,
+      response_headers,
+      response && responseText(response),
+    );
+  }
   const next = later ? `posthorn deliveries get ${later.id}` : nextStep(delivery);
   if (next !== undefined && terminal.isInteractive) terminal.line();
   terminal.next(next);
@@ -52,7 +63,7 @@ export function statusText(delivery: DeliveryDetail): string {
   const count = `${stateOf(delivery)}, ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   if (final) return count;
   if (isHeld(delivery)) return `${count} so far, waiting until the webhook is verified or resumed`;
-  return `${count} so far${next ? `, next attempt at ${utcTime(new Date(next))}` : ''}`;
+  return `${count} so far${next ? `, next attempt at ${utcTime(next)}` : ''}`;
 }
 
 const columns: readonly Column<Attempt>[] = [
@@ -67,32 +78,24 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim() || '-';
 }
 
-function showRequest(terminal: Terminal, { url, headers, body }: DeliveryDetail['request']): void {
-  heading(terminal, 'Request', `POST ${url ?? '(the URL has changed since this attempt)'}`);
+function showMessage(
+  terminal: Terminal,
+  title: string,
+  line: string,
+  headers: object,
+  body: string | null,
+): void {
+  heading(terminal, title, line);
   for (const [name, value] of Object.entries(headers)) terminal.line(`${name}: ${value ?? '(not shown)'}`);
-  if (body === null) return;
+  if (!body) return;
   terminal.line();
-  terminal.line(clipped(indentedJson(body)));
-}
-
-function showResponse(terminal: Terminal, { http_status, response, response_headers = {} }: Attempt): void {
-  if (http_status === null) return;
-  heading(terminal, 'Response', `HTTP status ${http_status}`);
-  for (const [name, value] of Object.entries(response_headers)) terminal.line(`${name}: ${value}`);
-  if (response) {
-    terminal.line();
-    terminal.line(clipped(responseText(response)));
-  }
+  terminal.line(body.length <= bodyMax ? body : `${body.slice(0, bodyMax)}… (use --json to see everything)`);
 }
 
 function heading(terminal: Terminal, title: string, ...lines: readonly string[]): void {
   terminal.line();
   terminal.line(terminal.paint('bold', title));
   for (const line of lines) terminal.line(line);
-}
-
-function clipped(text: string): string {
-  return text.length <= bodyMax ? text : `${text.slice(0, bodyMax)}… (use --json to see everything)`;
 }
 
 function nextStep(delivery: DeliveryDetail): string | undefined {

@@ -51,9 +51,10 @@ export function forwardedJson(url: URL, { status, durationMs, response, failure 
 export function forward(url: URL, { headers, body }: WebhookRequest): Promise<ForwardResult> {
   const startedMs = performance.now();
   return new Promise((resolve) => {
-    const end = (result: Pick<ForwardResult, 'status' | 'response' | 'location' | 'failure'>) => {
+    const end = (result: Partial<ForwardResult>) => {
       clearTimeout(timer);
-      resolve({ ...result, durationMs: Math.round(performance.now() - startedMs) });
+      const durationMs = Math.round(performance.now() - startedMs);
+      resolve({ status: null, response: '', location: null, failure: null, ...result, durationMs });
     };
     const bytes = Buffer.from(body);
     const isSecure = url.protocol === 'https:';
@@ -67,21 +68,14 @@ export function forward(url: URL, { headers, body }: WebhookRequest): Promise<Fo
       late = explainTimeout(request.socket, url, `${timeoutMs / 1000} s`);
       request.destroy(new Error('timeout'));
     }, timeoutMs);
-    request.on('error', (error: NodeJS.ErrnoException) =>
-      end({ status: null, response: '', location: null, failure: late ?? explainError(error, url) }),
-    );
+    request.on('error', (error: NodeJS.ErrnoException) => end({ failure: late ?? explainError(error, url) }));
     request.on('response', (response) => {
       const kept: Buffer[] = [];
       let read = 0;
       const done = () => {
-        const text = Buffer.concat(kept).subarray(0, keptBytes).toString();
         const { statusCode: status = null, headers } = response;
-        end({
-          status,
-          response: text,
-          location: redirectTarget(status, headers.location, url),
-          failure: null,
-        });
+        const text = Buffer.concat(kept).subarray(0, keptBytes).toString();
+        end({ status, response: text, location: redirectTarget(status, headers.location, url) });
         if (!response.complete) response.destroy();
       };
       response.on('data', (chunk: Buffer) => {
@@ -108,79 +102,81 @@ export interface ForwardFailure {
 
 const say = (error: string, remedy: string): ForwardFailure => ({ error, remedy });
 
+const checkTls = 'Check that this port speaks TLS, and that any proxy in front of the receiver is working.';
+
 /** Explains a request that took too long, given how far its connection got. */
-export function explainTimeout(socket: Socket | null, url: URL, time: string): ForwardFailure {
+export function explainTimeout(socket: Socket | null, { host }: URL, time: string): ForwardFailure {
   if (socket === null || socket.connecting)
     return say(
-      `no connection to ${url.host} within ${time}`,
+      `no connection to ${host} within ${time}`,
       'Check the host and the port in the URL. A firewall may be dropping the requests.',
     );
   if (socket instanceof TLSSocket && socket.getPeerFinished() === undefined)
     return say(
-      `${url.host} accepted the connection, but the TLS handshake did not finish within ${time}`,
-      'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
+      `${host} accepted the connection, but the TLS handshake did not finish within ${time}`,
+      checkTls,
     );
   return say(`no response within ${time}`, 'Store the event, respond with 2xx, then do the slow work.');
 }
 
-/** Explains an error of Node's HTTP client, in the words that the service uses for deliveries. */
-export function explainError(error: NodeJS.ErrnoException, url: URL): ForwardFailure {
-  const { code = '', message } = error;
-  switch (code) {
-    case 'ECONNREFUSED':
-      return say(
-        `connection refused: nothing is listening on ${url.host}`,
-        'Start the receiver, or correct the port in the URL.',
-      );
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return say(`${url.hostname} does not resolve`, 'Check the host name.');
-    case 'ETIMEDOUT':
-      return explainTimeout(null, url, 'the time that the system allows');
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-    case 'EHOSTDOWN':
-    case 'ENETDOWN':
-      return say(`there is no route to ${url.host}`, 'Check that the receiver is online.');
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return message.includes('before secure TLS connection')
-        ? say(
-            `${url.host} closed the connection during the TLS handshake`,
-            'Check that this port speaks TLS, and that any proxy in front of the receiver is working.',
-          )
-        : say(
-            'the receiver closed the connection without a response',
-            'Check whether the receiver, or a proxy in front of it, crashed or restarted.',
-          );
-    case 'HPE_HEADER_OVERFLOW':
-      return say(
-        'the headers of the response are larger than 16 KiB',
-        'Send fewer or shorter headers, for example fewer cookies.',
-      );
-  }
-  if (code.startsWith('HPE_'))
-    return say(
-      `the response was not HTTP/1.1 (${message})`,
-      'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
-    );
-  return (
-    explainTls(error, url) ??
-    say(message || code || 'unknown error', 'Check that the URL is correct and that the receiver is running.')
-  );
-}
+const tls = '^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)';
 
-function explainTls(
+/**
+ * What errors of Node's HTTP client mean, by code and reason, in the words that the service uses for deliveries, and
+ * what to do about them.
+ */
+const meanings: readonly (readonly [RegExp, error: string, remedy: string])[] = [
+  [
+    /^ECONNREFUSED /,
+    'connection refused: nothing is listening on {host}',
+    'Start the receiver, or correct the port in the URL.',
+  ],
+  [/^(ENOTFOUND|EAI_AGAIN) /, '{hostname} does not resolve', 'Check the host name.'],
+  [/^E(HOST|NET)(UNREACH|DOWN) /, 'there is no route to {host}', 'Check that the receiver is online.'],
+  [
+    /^(ECONNRESET|EPIPE) .*before secure TLS connection/s,
+    '{host} closed the connection during the TLS handshake',
+    checkTls,
+  ],
+  [
+    /^(ECONNRESET|EPIPE) /,
+    'the receiver closed the connection without a response',
+    'Check whether the receiver, or a proxy in front of it, crashed or restarted.',
+  ],
+  [
+    /^HPE_HEADER_OVERFLOW /,
+    'the headers of the response are larger than 16 KiB',
+    'Send fewer or shorter headers, for example fewer cookies.',
+  ],
+  [
+    /^HPE_/,
+    'the response was not HTTP/1.1 ({message})',
+    'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
+  ],
+  [
+    new RegExp(`${tls}.*(wrong version|packet length|http request)`, 'is'),
+    '{host} does not use TLS',
+    'Send to an http URL, or correct the port in the URL.',
+  ],
+  [
+    new RegExp(tls),
+    'the TLS connection to {host} failed: {reason}',
+    'Check the certificate of {hostname}. To trust it, set NODE_EXTRA_CA_CERTS to a PEM file with it or with the ' +
+      'certificate of its authority, or send to an http URL.',
+  ],
+  [/^/, '{message}', 'Check that the URL is correct and that the receiver is running.'],
+];
+
+/** Explains an error of Node's HTTP client. */
+export function explainError(
   { code = '', message, reason = message }: NodeJS.ErrnoException & { reason?: string },
-  { host, hostname }: URL,
-): ForwardFailure | undefined {
-  if (!/^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
-    return undefined;
-  return /wrong version|packet length|http request/i.test(reason)
-    ? say(`${host} does not use TLS`, 'Send to an http URL, or correct the port in the URL.')
-    : say(
-        `the TLS connection to ${host} failed: ${reason}`,
-        `Check the certificate of ${hostname}. To trust it, set NODE_EXTRA_CA_CERTS to a PEM file with it or with the ` +
-          'certificate of its authority, or send to an http URL.',
-      );
+  url: URL,
+): ForwardFailure {
+  if (code === 'ETIMEDOUT') return explainTimeout(null, url, 'the time that the system allows');
+  const { host, hostname } = url;
+  const values = { host, hostname, reason, message: message || code || 'unknown error' };
+  const filled = (text: string) =>
+    text.replace(/\{(\w+)\}/g, (_, name) => values[name as keyof typeof values]);
+  const [, error, remedy] = meanings.find(([pattern]) => pattern.test(`${code} ${reason}`))!;
+  return say(filled(error), filled(remedy));
 }

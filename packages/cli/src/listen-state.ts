@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { constants, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { constants, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Options, UsageError } from './command.js';
@@ -34,9 +34,8 @@ export class ListenPosition {
   }
 
   read(): string | undefined {
-    if (this.#file === undefined || !existsSync(this.#file)) return undefined;
     try {
-      return (JSON.parse(readFileSync(this.#file, 'utf8')) as { last_event_id?: string }).last_event_id;
+      return (JSON.parse(readFileSync(this.#file ?? '', 'utf8')) as { last_event_id?: string }).last_event_id;
     } catch {
       return undefined;
     }

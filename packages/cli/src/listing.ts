@@ -65,20 +65,6 @@ export function exactType(type: string, option: string): string {
 
 const pageMax = 100;
 
-/** Yields the results of a list. Reports how far back a page searched if it was not full. */
-async function* resultsOf<Row>(
-  list: List<Row>,
-  max: number,
-  report: (searchedTo: string) => void,
-): AsyncGenerator<Row> {
-  let left = max;
-  for await (const { data, searchedTo } of list.pages()) {
-    yield* data;
-    left -= data.length;
-    if (left > 0 && searchedTo !== undefined) report(searchedTo);
-  }
-}
-
 /** Prints the first results of a list: a table on a terminal, JSON lines with `--json`. */
 export async function printList<Row extends object>(
   { options, terminal, texts }: ApiContext,
@@ -96,18 +82,20 @@ export async function printList<Row extends object>(
   },
 ): Promise<void> {
   const limit = limitOf(options);
-  const results = resultsOf(list(Math.min(pageMax, limit + 1)), limit, (searchedTo) => {
-    const back = utcTime(new Date(searchedTo));
-    terminal.status(terminal.paint('dim', `Searching… No other ${what} found since ${back}.`));
-  });
   const shown: Row[] = [];
   let found = 0;
-  for await (const row of results) {
-    found += 1;
-    if (found > limit) break;
+  for await (const { data, searchedTo } of list(Math.min(pageMax, limit + 1)).pages()) {
+    const rows = data.slice(0, limit - found);
     // Printed at once: the events of many pages may not fit into memory.
-    if (options.json) terminal.line(texts.of(row));
-    else shown.push(row);
+    if (options.json) for (const row of rows) terminal.line(texts.of(row));
+    else shown.push(...rows);
+    found += data.length;
+    if (found > limit) break;
+    // The page ended before it was full.
+    if (found < limit && searchedTo !== undefined)
+      terminal.status(
+        terminal.paint('dim', `Searching… No other ${what} found since ${utcTime(searchedTo)}.`),
+      );
   }
   if (options.json) return;
   if (shown.length > 0 || !terminal.isInteractive) terminal.table(columns, shown);

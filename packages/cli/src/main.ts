@@ -96,12 +96,12 @@ export async function main(
     if (first === 'help' && argv.length > 1)
       return await main([...argv.slice(1), '--help'], env, { stdin, stdout, stderr }, loadOperators);
     if (first === undefined || ['--help', '-h', 'help'].includes(first)) {
-      terminal.line(overview(groups(), version, terminal.width));
+      terminal.line(overview(groups, version, terminal.width));
       return 0;
     }
     if (first === completeCommand) {
       const all = allCommands((await loadOperators()) ?? missingOperators);
-      const none = { options: {}, lists: {}, argument: '', fields: {} };
+      const none = { options: {}, argument: '', fields: {} };
       const types = () => servedTypes({ ...none, env, terminal, input: stdin }).catch(() => ({ types: [] }));
       for (const word of await completions(all, argv.slice(1), types)) terminal.line(word);
       return 0;
@@ -148,9 +148,7 @@ export function allCommands(operators: readonly Command[]): readonly Command[] {
   return [...integratorCommands, ...operators.filter(({ name }) => name in operatorSummaries)];
 }
 
-function groups() {
-  return [
-    { title: 'For integrators', commands: integratorCommands },
-    { title: 'For operators (part of @posthorn/server)', commands: missingOperators },
-  ];
-}
+const groups = [
+  { title: 'For integrators', commands: integratorCommands },
+  { title: 'For operators (part of @posthorn/server)', commands: missingOperators },
+];

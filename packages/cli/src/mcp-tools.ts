@@ -3,64 +3,57 @@ import {
   type Delivery,
   type DeliveryDetail,
   type List,
-  type Posthorn,
+  type Page,
   PosthornError,
   type Webhook,
 } from '@posthorn/client';
+import type { Fields } from './command.js';
 import { unknownType } from './commands/types.js';
 import type { ApiContext } from './connection.js';
 import { isHeld, statusText } from './delivery-report.js';
-import { instant, instantOf } from './listing.js';
+import { instant } from './listing.js';
 import { responseText } from './response-text.js';
-import { eventId, findDelivery, webhookId } from './short-id.js';
+import { findDelivery } from './short-id.js';
 
-type Arguments = Readonly<Record<string, unknown>>;
-
-/** A tool for agents. `schema` is the JSON Schema of its arguments. */
+/** A tool for agents. */
 export interface Tool {
   name: string;
   title: string;
   description: string;
-  schema: {
-    type: 'object';
-    properties: Record<string, object>;
-    required?: string[];
-    additionalProperties: false;
-  };
+  /** The JSON Schemas of the arguments that it needs, and of those that it also takes. */
+  needs?: Readonly<Record<string, object>>;
+  takes?: Readonly<Record<string, object>>;
   /** Whether it changes something or causes a request to a receiver. */
-  writes: boolean;
-  /** Returns what the agent gets: text, or a value that is sent as JSON. */
-  run: (connection: ApiContext, args: Arguments) => Promise<string | object>;
+  writes?: true;
+  /**
+   * Returns what the agent gets: text, or a value that is sent as JSON. The arguments fit the schemas, and IDs of
+   * webhooks and events are complete.
+   */
+  run: (context: ApiContext, args: Fields) => Promise<string | object>;
 }
 
 const text = (description: string) => ({ type: 'string', description });
-const limit = {
-  type: 'integer',
-  minimum: 1,
-  maximum: 100,
-  description: 'Maximum number of results. Default: 20.',
-};
 const outcomeMsMax = 10_000;
 const pollMs = 250;
 /** How many pages of deliveries one call searches: about a second for a million deliveries. */
 const pagesMax = 20;
-const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique, or its description.');
-const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
+const webhook = {
+  webhook_id: text('Webhook ID (WHK-…), or enough of its ending to be unique, or its description.'),
+};
+const delivery = { delivery_id: text('Delivery ID (WDLV-…), or enough of its ending to be unique.') };
 const range = {
   from: text(`Start of the time range: ${instant}`),
   to: text(`End of the time range: ${instant}`),
 };
-const cursor = text(
-  'The cursor of the previous result, to continue after it. The other arguments must be the same.',
-);
-
-function takes(properties: Record<string, object>, ...required: string[]): Tool['schema'] {
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-const string = (value: unknown) => (typeof value === 'string' ? value : undefined);
-const count = (value: unknown) => (typeof value === 'number' ? value : 20);
-const time = (value: unknown) => (typeof value === 'string' ? instantOf(value) : undefined);
+const page = {
+  limit: {
+    ...{ type: 'integer', minimum: 1, maximum: 100 },
+    description: 'Maximum number of results. Default: 20.',
+  },
+  cursor: text(
+    'The cursor of the previous result, to continue after it. The other arguments must be the same.',
+  ),
+};
 
 /** What every list returns. */
 interface Items {
@@ -76,31 +69,24 @@ const complete = (items: readonly object[]): Items => ({ items, has_more: false,
 
 /** Returns the results of a list from a cursor on. Each request asks for as many as are missing. */
 async function itemsOf<Row extends object>(
-  { limit, cursor: start }: Arguments,
-  list: (query: { limit: number; cursor: string | undefined }) => List<Row>,
+  { limit: max = 20, cursor: start = null }: Fields,
+  list: (page: { limit: number; cursor: string | undefined }) => List<Row>,
 ): Promise<Items> {
-  const max = count(limit);
   const items: Row[] = [];
-  let next: string | null = string(start) ?? null;
-  for (let page = 0; page < pagesMax; page += 1) {
-    const asked = { limit: max - items.length, cursor: next ?? undefined };
-    const { data, hasMore, cursor, searchedTo } = await list(asked).first();
-    items.push(...data);
-    if (!hasMore) return complete(items);
-    next = cursor;
-    if (items.length >= max) break;
-    if (page === pagesMax - 1)
-      return {
-        ...{ items, has_more: true, cursor: next },
-        ...(searchedTo !== undefined && { searched_to: searchedTo }),
-        note: 'Older deliveries were not searched. To search them, call this again with the cursor.',
-      };
+  let page: Page<Row> = { data: items, cursor: start, hasMore: true };
+  for (let pages = 0; page.hasMore && items.length < max && pages < pagesMax; pages += 1) {
+    page = await list({ limit: max - items.length, cursor: page.cursor ?? undefined }).first();
+    items.push(...page.data);
   }
-  return { items, has_more: true, cursor: next };
+  if (!page.hasMore) return complete(items);
+  const found = { items, has_more: true, cursor: page.cursor };
+  if (items.length >= max) return found;
+  const note = 'Older deliveries were not searched. To search them, call this again with the cursor.';
+  return { ...found, ...(page.searchedTo !== undefined && { searched_to: page.searchedTo }), note };
 }
 
 /** Adds a note to an empty list if its type is unknown, which is most likely a typo. */
-async function noted(posthorn: Posthorn, type: string | undefined, found: Items): Promise<Items> {
+async function noted({ posthorn }: ApiContext, type: string | undefined, found: Items): Promise<Items> {
   if (type === undefined || found.items.length > 0) return found;
   const known = await posthorn.eventTypes.list().all();
   return known.some((one) => one.type === type)
@@ -113,28 +99,16 @@ export const tools: readonly Tool[] = [
     name: 'list_events',
     title: 'List events',
     description: 'Lists recorded events, newest first, with their payloads.',
-    schema: takes({
+    takes: {
       type: text('Only this event type.'),
       subject_id: text('Only events about this subject.'),
       ...range,
-      limit,
-      cursor,
-    }),
-    writes: false,
-    run: async ({ posthorn, organization }, args) => {
-      const type = string(args.type);
-      const query = {
-        organization_id: await organization(),
-        type,
-        subject_id: string(args.subject_id),
-        from: time(args.from),
-        to: time(args.to),
-      };
-      return noted(
-        posthorn,
-        type,
-        await itemsOf(args, (page) => posthorn.events.list({ ...query, ...page })),
-      );
+      ...page,
+    },
+    run: async (context, args) => {
+      const query = { ...args, organization_id: await context.organization() };
+      const found = await itemsOf(args, (page) => context.posthorn.events.list({ ...query, ...page }));
+      return noted(context, args.type, found);
     },
   },
   {
@@ -143,14 +117,10 @@ export const tools: readonly Tool[] = [
     description:
       'Returns one event with its payload, its deliveries to all webhooks, and why the other webhooks did not get it ' +
       '(`not_delivered`). To send it to one of them, call replay with `from` and `to` set to its created_at.',
-    schema: takes({ event_id: text('Event ID (EVT-…), or enough of its ending to be unique.') }, 'event_id'),
-    writes: false,
-    run: async (connection, { event_id }) => {
-      const id = await eventId(connection, string(event_id) ?? '');
-      const event = await connection.posthorn.events.get(id);
-      const { data, notDelivered = [] } = await connection.posthorn.events
-        .deliveries(id, { limit: 100 })
-        .first();
+    needs: { event_id: text('Event ID (EVT-…), or enough of its ending to be unique.') },
+    run: async ({ posthorn: { events } }, { event_id }) => {
+      const event = await events.get(event_id);
+      const { data, notDelivered = [] } = await events.deliveries(event_id, { limit: 100 }).first();
       return { event, deliveries: data, not_delivered: notDelivered };
     },
   },
@@ -159,14 +129,12 @@ export const tools: readonly Tool[] = [
     title: 'List event types',
     description:
       'Lists the event types. With `type`, returns only that type, with its JSON Schema and a sample payload.',
-    schema: takes({ type: text('One event type.') }),
-    writes: false,
-    run: async ({ posthorn }, { type }) => {
-      const types = await posthorn.eventTypes.list().all();
-      const wanted = string(type);
-      if (wanted !== undefined)
-        return noted(posthorn, wanted, complete(types.filter((one) => one.type === wanted)));
-      return complete(types.map(({ type, description }) => ({ type, description })));
+    takes: { type: text('One event type.') },
+    run: async (context, { type: wanted }) => {
+      const types = await context.posthorn.eventTypes.list().all();
+      if (wanted === undefined)
+        return complete(types.map(({ type, description }) => ({ type, description })));
+      return noted(context, wanted, complete(types.filter(({ type }) => type === wanted)));
     },
   },
   {
@@ -174,8 +142,6 @@ export const tools: readonly Tool[] = [
     title: 'List webhooks',
     description:
       'Lists the webhooks: URL, status, event types, result of the last delivery, and why a webhook is unverified.',
-    schema: takes({}),
-    writes: false,
     run: async ({ posthorn }) => complete(await posthorn.webhooks.list().all()),
   },
   {
@@ -183,14 +149,11 @@ export const tools: readonly Tool[] = [
     title: 'Get a webhook',
     description:
       'Returns one webhook with its statistics for the last 48 hours: the totals, and the hours in which deliveries ended.',
-    schema: takes({ webhook_id: webhook }, 'webhook_id'),
-    writes: false,
-    run: async (connection, args) => {
-      const id = await webhookId(connection, string(args.webhook_id) ?? '');
-      const { posthorn } = connection;
-      const { hours, ...totals } = await posthorn.webhooks.stats(id);
+    needs: webhook,
+    run: async ({ posthorn: { webhooks } }, { webhook_id }) => {
+      const { hours, ...totals } = await webhooks.stats(webhook_id);
       const busy = hours.filter(({ success, failed }) => success + failed > 0);
-      return { webhook: await posthorn.webhooks.get(id), last_48_hours: { ...totals, hours: busy } };
+      return { webhook: await webhooks.get(webhook_id), last_48_hours: { ...totals, hours: busy } };
     },
   },
   {
@@ -199,77 +162,55 @@ export const tools: readonly Tool[] = [
     description:
       'Returns which events of the last 24 hours, or of a time range, a webhook with these event types and this ' +
       'filter would have got: counts, and the newest events. Changes nothing.',
-    schema: takes(
-      {
-        event_types: { type: 'array', items: { type: 'string' }, description: 'Event types, or ["*"].' },
-        filter: {
-          type: 'object',
-          description: 'The filter, such as {"payload": {"currency": ["EUR"], "amount": [{"gte": 1000}]}}.',
-        },
-        ...range,
+    needs: {
+      event_types: { type: 'array', items: { type: 'string' }, description: 'Event types, or ["*"].' },
+    },
+    takes: {
+      filter: {
+        type: 'object',
+        description: 'The filter, such as {"payload": {"currency": ["EUR"], "amount": [{"gte": 1000}]}}.',
       },
-      'event_types',
-    ),
-    writes: false,
-    run: async ({ posthorn, organization }, { event_types, filter, from, to }) =>
-      posthorn.webhooks.preview({
-        organization_id: await organization(),
-        event_types: event_types as string[],
-        ...(filter !== undefined && { filter: filter as Record<string, unknown> }),
-        ...(from !== undefined && { from: String(from) }),
-        ...(to !== undefined && { to: String(to) }),
-      }),
+      ...range,
+    },
+    run: async ({ posthorn, organization }, { event_types, ...others }) =>
+      posthorn.webhooks.preview({ ...others, event_types, organization_id: await organization() }),
   },
   {
     name: 'list_deliveries',
     title: 'List deliveries',
     description:
       'Lists deliveries with at least one attempt, newest first. To find failures, set `status` to `failed`.',
-    schema: takes({
-      webhook_id: webhook,
+    takes: {
+      ...webhook,
       status: { enum: ['success', 'failed'], description: 'Only deliveries with this status.' },
       event_type: text('Only deliveries of this event type.'),
       ...range,
-      limit,
-      cursor,
-    }),
-    writes: false,
-    run: async (connection, args) => {
-      const { posthorn } = connection;
-      const only = string(args.webhook_id);
-      const event_type = string(args.event_type);
-      const query = {
-        webhook_id: only && (await webhookId(connection, only)),
-        status: string(args.status) as 'success' | 'failed' | undefined,
-        event_type,
-        from: time(args.from),
-        to: time(args.to),
-      };
-      const found = await itemsOf(args, (page) => posthorn.deliveries.list({ ...query, ...page }));
-      return noted(posthorn, event_type, found);
+      ...page,
+    },
+    run: async (context, args) => {
+      const found = await itemsOf(args, (page) => context.posthorn.deliveries.list({ ...args, ...page }));
+      return noted(context, args.event_type, found);
     },
   },
   {
     name: 'get_delivery',
     title: 'Get a delivery',
     description: 'Returns a delivery with all attempts, the request and the response of the receiver.',
-    schema: takes({ delivery_id: delivery }, 'delivery_id'),
-    writes: false,
-    run: async (connection, args) => detailOf(connection, await find(connection, args)),
+    needs: delivery,
+    run: async (context, args) => detailOf(context, await findDelivery(context, args.delivery_id)),
   },
   {
     name: 'explain_delivery',
     title: 'Explain a delivery',
     description: 'Explains why a delivery failed, what to do about it, and what happens next.',
-    schema: takes({ delivery_id: delivery }, 'delivery_id'),
-    writes: false,
-    run: async (connection, args) => {
-      const found = await find(connection, args);
-      const hook = await connection.posthorn.webhooks.get(found.webhook_id).catch((error) => {
+    needs: delivery,
+    run: async (context, args) => {
+      const found = await findDelivery(context, args.delivery_id);
+      const hook = await context.posthorn.webhooks.get(found.webhook_id).catch((error) => {
         if (error instanceof PosthornError && error.status === 404) return undefined;
         throw error;
       });
-      return explanation(await detailOf(connection, found), hook);
+      return explanation(await detailOf(context, found), hook);
     },
   },
   {
@@ -278,41 +219,33 @@ export const tools: readonly Tool[] = [
     description:
       'Sends a verification request to the URL of a webhook, and returns the webhook. If its status is still not ' +
       '`active`, `verification_failure` says why.',
-    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    needs: webhook,
     writes: true,
-    run: async (connection, { webhook_id }) =>
-      connection.posthorn.webhooks.verify(await webhookId(connection, string(webhook_id) ?? '')),
+    run: ({ posthorn }, { webhook_id }) => posthorn.webhooks.verify(webhook_id),
   },
   {
     name: 'pause_webhook',
     title: 'Pause a webhook',
     description: 'Pauses an active webhook: nothing is sent, and its deliveries wait for `resume_webhook`.',
-    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    needs: webhook,
     writes: true,
-    run: (connection, args) => changeStatus(connection, args, 'paused'),
+    run: ({ posthorn }, { webhook_id }) => posthorn.webhooks.change(webhook_id, { status: 'paused' }),
   },
   {
     name: 'resume_webhook',
     title: 'Resume a webhook',
     description: 'Resumes a paused webhook: what waits is sent, oldest first. Verifies any other webhook.',
-    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    needs: webhook,
     writes: true,
-    run: (connection, args) => changeStatus(connection, args, 'active'),
+    run: ({ posthorn }, { webhook_id }) => posthorn.webhooks.change(webhook_id, { status: 'active' }),
   },
   {
     name: 'test_webhook',
     title: 'Send a test event',
     description: 'Sends a test event to a webhook, and returns the response of the receiver.',
-    schema: takes(
-      { webhook_id: webhook, event_type: text('Event type to send.') },
-      'webhook_id',
-      'event_type',
-    ),
+    needs: { ...webhook, event_type: text('Event type to send.') },
     writes: true,
-    run: async (connection, { webhook_id, event_type }) => {
-      const id = await webhookId(connection, string(webhook_id) ?? '');
-      return connection.posthorn.webhooks.test(id, { event_type: string(event_type) ?? '' });
-    },
+    run: ({ posthorn }, { webhook_id, event_type }) => posthorn.webhooks.test(webhook_id, { event_type }),
   },
   {
     name: 'redeliver',
@@ -321,15 +254,15 @@ export const tools: readonly Tool[] = [
       'Delivers an event again, given the ID of a delivery, and returns the delivery with the outcome of the attempt. ' +
       'Waits 10 seconds at most: after that, call get_delivery. A delivery that is still waiting for a retry is ' +
       'attempted now.',
-    schema: takes({ delivery_id: delivery }, 'delivery_id'),
+    needs: delivery,
     writes: true,
-    run: async (connection, args) => {
-      const given = await find(connection, args);
-      const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
+    run: async (context, args) => {
+      const given = await findDelivery(context, args.delivery_id);
+      const { id } = await context.posthorn.deliveries.redeliver(given.webhook_id, given.id);
       const attemptsBefore = id === given.id ? given.attempts : 0;
       const untilMs = performance.now() + outcomeMsMax;
       for (;;) {
-        const now = await detailOf(connection, { ...given, id });
+        const now = await detailOf(context, { ...given, id });
         if (now.attempts > attemptsBefore || now.final || performance.now() >= untilMs) return now;
         await delay(pollMs);
       }
@@ -339,27 +272,18 @@ export const tools: readonly Tool[] = [
     name: 'replay',
     title: 'Replay events',
     description: 'Delivers the events in a time range to a webhook again, in the background.',
-    schema: takes(
-      {
-        webhook_id: webhook,
-        ...range,
-        only_failed: {
-          type: 'boolean',
-          description:
-            'Only events whose latest delivery failed, or that have no delivery. A delivery that is still ' +
-            'waiting for a retry is attempted now.',
-        },
+    needs: { ...webhook, ...range },
+    takes: {
+      only_failed: {
+        type: 'boolean',
+        description:
+          'Only events whose latest delivery failed, or that have no delivery. A delivery that is still ' +
+          'waiting for a retry is attempted now.',
       },
-      'webhook_id',
-      'from',
-      'to',
-    ),
-    writes: true,
-    run: async (connection, { webhook_id, from, to, only_failed }) => {
-      const id = await webhookId(connection, string(webhook_id) ?? '');
-      const replay = { from: time(from) ?? '', to: time(to) ?? '', only_failed: only_failed === true };
-      return connection.posthorn.webhooks.replay(id, replay);
     },
+    writes: true,
+    run: ({ posthorn }, { webhook_id, from, to, only_failed = false }) =>
+      posthorn.webhooks.replay(webhook_id, { from, to, only_failed }),
   },
 ];
 
@@ -372,16 +296,6 @@ export function inToolWords(text: string): string {
     .replaceAll('posthorn webhooks verify for', 'verify_webhook for')
     .replaceAll('then run the command again', 'then call the tool again')
     .replace(' Run posthorn mcp --help to see the options.', '');
-}
-
-async function changeStatus(connection: ApiContext, args: Arguments, status: 'active' | 'paused') {
-  return connection.posthorn.webhooks.change(await webhookId(connection, string(args.webhook_id) ?? ''), {
-    status,
-  });
-}
-
-function find(connection: ApiContext, { delivery_id }: Arguments): Promise<Delivery> {
-  return findDelivery(connection, string(delivery_id) ?? '');
 }
 
 function detailOf({ posthorn }: ApiContext, { webhook_id, id }: Delivery): Promise<DeliveryDetail> {

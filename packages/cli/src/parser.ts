@@ -3,7 +3,7 @@ import { closest, distance } from 'fastest-levenshtein';
 import { type Command, type Context, UsageError, usageLine } from './command.js';
 import { commandHelp, groupHelp } from './help.js';
 
-type Given = Pick<Context, 'options' | 'lists' | 'argument' | 'fields'>;
+type Given = Pick<Context, 'options' | 'argument' | 'fields'>;
 export type Parsed = { command: Command; given: Given } | { help: string };
 
 /** Finds the command of a command line and parses the rest. Throws a UsageError if that is not possible. */
@@ -79,8 +79,8 @@ function givenTo(command: Command, args: readonly string[]): Given {
         `${rawName} was given more than once. Separate the values with commas: ${rawName} ${option.value}.`,
       );
     // Otherwise, the last one counts, so that a user can override what an alias or a script sets.
-    if (option.repeats) lists[name] = [...(lists[name] ?? []), value ?? ''];
-    else texts[name] = value ?? 'true';
+    texts[name] = value ?? 'true';
+    if (option.repeats) lists[name] = [...(lists[name] ?? []), texts[name]];
   }
   const missing = Object.entries(options).find(([name, { required }]) => required && !(name in texts));
   if (missing) throw refuse(`posthorn ${called} requires --${missing[0]} ${missing[1].value}.`);
@@ -90,11 +90,12 @@ function givenTo(command: Command, args: readonly string[]): Given {
   if (surplus !== undefined) throw refuse(`posthorn ${called}: unexpected argument '${surplus}'.`);
   const fields = Object.entries(options).flatMap(([name, { field, fallback, read = String }]) => {
     const text = texts[name] ?? fallback;
-    const value = text === undefined ? text : read(text, name);
-    return field === undefined || value === undefined ? [] : [[field, value] as const];
+    if (text === undefined) return [];
+    const value = lists[name]?.map((one) => read(one, name)) ?? read(text, name);
+    return field === undefined ? [] : [[field, value] as const];
   });
   if (argument?.field !== undefined) fields.push([argument.field, words[0] ?? '']);
-  return { options: texts, lists, argument: words[0] ?? '', fields: Object.fromEntries(fields) };
+  return { options: texts, argument: words[0] ?? '', fields: Object.fromEntries(fields) };
 }
 
 /** Returns a suggestion for a word that is not among the known ones, or an empty text. */

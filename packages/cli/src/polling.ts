@@ -18,15 +18,11 @@ export async function progressOf<T>(terminal: Terminal, read: () => Promise<T>, 
       return await read();
     } catch (error) {
       if (!(error instanceof PosthornError)) throw error;
-      if (!mayPass(error) || performance.now() >= untilMs)
-        throw new CommandFailure(`${error.detail}\n${note}`);
+      // The same request may succeed a little later.
+      const mayPass = [0, 429, 502, 503, 504].includes(error.status);
+      if (!mayPass || performance.now() >= untilMs) throw new CommandFailure(`${error.detail}\n${note}`);
       terminal.status(terminal.paint('dim', 'The service is unavailable. Trying again…'));
       await delay(Math.min(error.retryAfterMs ?? waitMs, retryForMs));
     }
   }
-}
-
-/** Returns whether the same request may succeed a little later. */
-function mayPass({ status }: PosthornError): boolean {
-  return [0, 429, 502, 503, 504].includes(status);
 }

@@ -77,8 +77,8 @@ export class Profiles {
     return content;
   }
 
-  async #write(content: ProfilesFile): Promise<void> {
-    await writePrivate(this.file, `${JSON.stringify(content, null, 2)}\n`);
+  #write(content: ProfilesFile): Promise<void> {
+    return writePrivate(this.file, `${JSON.stringify(content, null, 2)}\n`);
   }
 }
 

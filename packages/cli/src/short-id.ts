@@ -1,4 +1,4 @@
-import { type Delivery, type Event, PosthornError, type Webhook } from '@posthorn/client';
+import { type Delivery, PosthornError, type Webhook } from '@posthorn/client';
 import { CommandFailure, sets, shellWord } from './command.js';
 import type { ApiContext, Connection } from './connection.js';
 
@@ -22,15 +22,10 @@ export async function webhookId({ posthorn }: Connection, text: string): Promise
   const webhooks = await posthorn.webhooks.list().all();
   const described = text === '' ? [] : webhooks.filter(({ description }) => description === text);
   const [first, second] = described;
-  if (!first) return onlyWithEnding<Webhook>('webhook', text, webhooks).id;
-  if (second) {
-    const some = described.slice(0, shownMax).map(({ id, url }) => `${id} (${url})`);
-    throw new CommandFailure(
-      `${described.length} webhooks have the description '${text}': ${some.join(', ')}` +
-        `${described.length > some.length ? ', …' : ''}. Use the ID of one of them.`,
-    );
-  }
-  return first.id;
+  if (!first) return onlyWithEnding('webhook', text, webhooks).id;
+  if (!second) return first.id;
+  const found = described.map(({ id, url }) => `${id} (${url})`);
+  throw several(found, `webhooks have the description '${text}'`, 'Use the ID of one of them.');
 }
 
 /** Returns the ID of the only event among the newest ones whose ID has this ending. */
@@ -43,7 +38,7 @@ export async function eventId(
   const events = await posthorn.events.list({ organization_id, limit: 100 }).all(searched);
   const given = options.organization;
   const list = `posthorn events list${given === undefined ? '' : ` --organization ${shellWord(given)}`}`;
-  return onlyWithEnding<Event>('event', text, events, list).id;
+  return onlyWithEnding('event', text, events, list).id;
 }
 
 /** Returns a delivery by its ID, or by an ending that is unique among the newest attempted deliveries. */
@@ -51,7 +46,7 @@ export async function findDelivery(connection: Connection, text: string): Promis
   const { deliveries } = connection.posthorn;
   if (!isFullId('WDLV', text)) {
     const { data } = await deliveries.list({ limit: 100 }).search(searched, pagesMax);
-    return onlyWithEnding<Delivery>('delivery', text, data.slice(0, searched));
+    return onlyWithEnding('delivery', text, data.slice(0, searched));
   }
   const id = text.toUpperCase();
   // The ID of a delivery contains its time, so list only that millisecond.
@@ -79,23 +74,11 @@ async function waitingDelivery({ posthorn }: Connection, id: string): Promise<De
  * webhook has, or else the ending of the ID.
  */
 export function namesOf(webhooks: readonly Webhook[]): (id: string) => string {
-  const idOf = new Map<string, string>();
-  const shared = new Set<string>();
-  for (const { id, description } of webhooks) {
-    if (!description?.trim()) continue;
-    if (idOf.has(description)) shared.add(description);
-    idOf.set(description, id);
-  }
-  const names = new Map([...idOf].map(([description, id]) => [id, description]));
-  return (id) => {
-    const name = names.get(id);
-    return name === undefined || shared.has(name) ? endingOf(id) : name;
-  };
-}
-
-/** Returns an ending that tells IDs in a list apart, and that commands accept instead of the ID. */
-function endingOf(id: string): string {
-  return `…${id.slice(-6)}`;
+  const counts = new Map<string | null, number>();
+  for (const { description } of webhooks) counts.set(description, (counts.get(description) ?? 0) + 1);
+  const named = webhooks.filter(({ description }) => description?.trim() && counts.get(description) === 1);
+  const names = new Map(named.map(({ id, description }) => [id, description]));
+  return (id) => names.get(id) ?? `…${id.slice(-6)}`;
 }
 
 /** Returns whether this is a full ID, not only an ending. */
@@ -107,9 +90,6 @@ function timeOf(id: string): number {
   const digits = id.slice(id.indexOf('-') + 1, id.indexOf('-') + 11);
   return [...digits].reduce((ms, digit) => ms * 32 + alphabet.indexOf(digit), 0);
 }
-
-/** How many of the rows that an ending or a description may mean are named. */
-const shownMax = 3;
 
 const plurals = { webhook: 'webhooks', event: 'events', delivery: 'deliveries' } as const;
 
@@ -129,12 +109,18 @@ function onlyWithEnding<Row extends { id: string }>(
       `No ${what} has ${described}an ID that ends with '${text}'. Run ${list} to see the IDs.`,
     );
   }
-  if (second) {
-    const some = found.slice(0, shownMax).map(({ id }) => id);
-    throw new CommandFailure(
-      `${found.length} ${plurals[what]} have an ID that ends with '${text}': ${some.join(', ')}` +
-        `${found.length > some.length ? ', …' : ''}. Use more characters; ${list} shows the IDs.`,
-    );
-  }
-  return first;
+  if (!second) return first;
+  const ids = found.map(({ id }) => id);
+  const advice = `Use more characters; ${list} shows the IDs.`;
+  throw several(ids, `${plurals[what]} have an ID that ends with '${text}'`, advice);
+}
+
+/** How many of the rows that an ending or a description may mean are named. */
+const shownMax = 3;
+
+function several(found: readonly string[], what: string, advice: string): CommandFailure {
+  const rest = found.length > shownMax ? ', …' : '';
+  return new CommandFailure(
+    `${found.length} ${what}: ${found.slice(0, shownMax).join(', ')}${rest}. ${advice}`,
+  );
 }

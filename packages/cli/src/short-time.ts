@@ -11,8 +11,8 @@ export function shortTime(time: Date): string {
 }
 
 /** Formats a time as `2026-11-15 06:22:44 UTC`. */
-export function utcTime(time: Date): string {
-  return `${shortTime(time)} UTC`;
+export function utcTime(time: string): string {
+  return `${shortTime(new Date(time))} UTC`;
 }
 
 /** Returns a column of times. In a terminal, the times are short, and the title says that they are in UTC. */

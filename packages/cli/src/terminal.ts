@@ -5,6 +5,9 @@ type Style = Parameters<typeof styleText>[0];
 /** Standard output, or a replacement for it. */
 export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
 
+/** A name with its value. Without a value, it is not printed. */
+export type Field = readonly [name: string, value: string | null | false | undefined];
+
 /** Writes the output of a command: colors and aligned tables in a terminal, tab-separated lines in a pipe. */
 export class Terminal {
   readonly #out: Output;
@@ -102,9 +105,10 @@ export class Terminal {
   }
 
   /** Prints names and values, one pair per line. In a terminal, a value may have several lines. */
-  fields(pairs: readonly (readonly [string, string])[]): void {
-    const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
+  fields(pairs: readonly Field[]): void {
+    const width = Math.max(...pairs.map(([name, value]) => (value ? name.length : 0))) + 2;
     for (const [name, value] of pairs) {
+      if (!value) continue;
       const indented = value.replaceAll('\n', `\n${' '.repeat(width)}`);
       this.line(
         this.isInteractive

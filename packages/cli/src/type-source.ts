@@ -89,17 +89,17 @@ export interface PrintedType {
 
 /** Returns one member for each event type: its payload, with the descriptions as comments. */
 export function eventMembers(types: readonly PrintedType[], margin = ''): string {
-  return types.map((one) => eventMember(one, margin)).join('\n');
-}
-
-function eventMember({ type, description, schema }: PrintedType, margin: string): string {
-  const payload = schema as TypedSchema;
-  const head = `${margin}  ${comment(description)}\n${margin}  '${type}': `;
-  if (!payload.properties) return `${head}${typeOf({ type: 'object', ...payload }, payload)};`;
-  const fields = Object.entries(payload.properties).map(
-    ([name, field]) => `${margin}    ${comment(field.description)}\n${margin}    ${memberOf(payload, name)}`,
-  );
-  return `${head}{\n${fields.join('\n')}\n${margin}  };`;
+  const members = types.map(({ type, description, schema }) => {
+    const payload = schema as TypedSchema;
+    const head = `${margin}  ${comment(description)}\n${margin}  '${type}': `;
+    if (!payload.properties) return `${head}${typeOf({ type: 'object', ...payload }, payload)};`;
+    const fields = Object.entries(payload.properties).map(
+      ([name, field]) =>
+        `${margin}    ${comment(field.description)}\n${margin}    ${memberOf(payload, name)}`,
+    );
+    return `${head}{\n${fields.join('\n')}\n${margin}  };`;
+  });
+  return members.join('\n');
 }
 
 const comment = (text = '') => `/** ${text.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */`;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Event } from '@posthorn/client';
 import { type SigningKey, sign } from '@posthorn/receiver';
-import type { Options } from './command.js';
+import { CommandFailure, type Options } from './command.js';
 import { oneOf } from './listing.js';
 import { version } from './version.js';
 
@@ -89,4 +91,30 @@ export function newId(prefix: 'EVT' | 'WDLV', now: Date): string {
     time = alphabet.charAt(rest % 32) + time;
   }
   return `${prefix}-${time}${Array.from(randomBytes(16), (byte) => alphabet.charAt(byte & 31)).join('')}`;
+}
+
+/** Returns a request as the text that `verify --request` reads: request line, headers, an empty line, the body. */
+export function requestText(url: URL | undefined, { headers, body }: WebhookRequest): string {
+  const path = url ? `${url.pathname}${url.search}` : '/';
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    `Host: ${url?.host ?? 'localhost'}`,
+    ...headers.map(([name, value]) => `${name}: ${value}`),
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
+
+/** Writes a request to a file in the directory, whatever characters the name has, and returns its path. */
+export async function saveRequest(directory: string, name: string, text: string): Promise<string> {
+  const file = join(directory, `${encodeURIComponent(name)}.http`);
+  try {
+    await mkdir(directory, { recursive: true });
+    await writeFile(file, text);
+  } catch (error) {
+    throw new CommandFailure(
+      `Cannot save to ${file}: ${(error as Error).message}. Use another --save directory.`,
+    );
+  }
+  return file;
 }

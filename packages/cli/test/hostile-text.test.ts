@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
-import { saveRequest } from '../src/saved-request.js';
+import { saveRequest } from '../src/webhook-request.js';
 import { linesOf, run } from './support/cli.js';
 
 const service = await sharedService();

@@ -179,7 +179,7 @@ function nextAttempt(delivery: Delivery): string {
   const { next_attempt_at: next, webhook_id } = delivery;
   if (isHeld(delivery))
     return `The next attempt is made after the webhook is verified or resumed: run posthorn webhooks get ${webhook_id}.`;
-  return next ? `The next attempt is at ${utcTime(new Date(next))}.` : 'That was the last attempt.';
+  return next ? `The next attempt is at ${utcTime(next)}.` : 'That was the last attempt.';
 }
 
 const pollMs = 250;

@@ -7,9 +7,8 @@ import { type ForwardResult, forward, forwardedJson, isAccepted, targetUrl } fro
 import { type Listener, ListenPosition, signingSecret } from '../listen-state.js';
 import { jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
-import { requestText, saveRequest } from '../saved-request.js';
 import { untilStopped } from '../stopping.js';
-import { formatOf, formatOption, webhookRequest } from '../webhook-request.js';
+import { formatOf, formatOption, requestText, saveRequest, webhookRequest } from '../webhook-request.js';
 import { tailLine } from './events.js';
 
 export const listen = apiCommand({
@@ -60,7 +59,7 @@ export const listen = apiCommand({
     const position = new ListenPosition(env, follows);
     const start = startOf(options.from, position);
     const secret = await signingSecret(options, env);
-    const sender = new Sender(context, target, secret);
+    const forwarding = { target, key: signingKey(secret) };
     if (!options.json) {
       if (start !== undefined)
         terminal.line(`Continuing after ${start}. Use --from now to skip the events that were missed.`);
@@ -82,7 +81,7 @@ export const listen = apiCommand({
         },
       });
       for await (const event of tail) {
-        if (events.matches(event.type)) await sender.handle(event);
+        if (events.matches(event.type)) await handle(context, event, forwarding);
         // If the reader has gone away, the next run prints the event again.
         if (!(await terminal.written())) break;
         position.write(event.id);
@@ -109,56 +108,44 @@ function startOf(from: string | undefined, position: ListenPosition): string | u
 /** As wide as the time at the start of a line. */
 const indent = ' '.repeat(11);
 
-/** Forwards events, and prints the result of each. */
-class Sender {
-  readonly #context: ApiContext;
-  readonly #target: URL | undefined;
-  readonly #key: ReturnType<typeof signingKey>;
+/** What happens to the events. */
+interface Forwarding {
+  target: URL | undefined;
+  key: ReturnType<typeof signingKey>;
+}
 
-  constructor(context: ApiContext, target: URL | undefined, secret: string) {
-    this.#context = context;
-    this.#target = target;
-    this.#key = signingKey(secret);
+/** Forwards an event, and prints the result. */
+async function handle(context: ApiContext, event: Event, { target, key }: Forwarding): Promise<void> {
+  const { options, terminal, texts } = context;
+  const how = { format: formatOf(options), key, now: new Date() };
+  const request = webhookRequest(event, texts.payloadOf(event), how);
+  const text = requestText(target, request);
+  const file = options.save === undefined ? undefined : await saveRequest(options.save, event.id, text);
+  const result = target && (await forward(target, request));
+  if (options.json) {
+    const { id: event_id, type, created_at } = event;
+    const sent = result && forwardedJson(target, result);
+    terminal.line(JSON.stringify({ event_id, type, created_at, ...sent, file }));
+    return;
   }
+  if (result) printResultOf(context, event, target, result);
+  else terminal.line(tailLine(event, terminal));
+  if (options.print) terminal.line(`${text.replaceAll('\r\n', '\n')}\n`);
+}
 
-  async handle(event: Event): Promise<void> {
-    const { options, terminal, texts } = this.#context;
-    const how = { format: formatOf(options), key: this.#key, now: new Date() };
-    const request = webhookRequest(event, texts.payloadOf(event), how);
-    const text = requestText(this.#target, request);
-    const file = options.save === undefined ? undefined : await saveRequest(options.save, event.id, text);
-    const result = this.#target && (await forward(this.#target, request));
-    if (options.json) terminal.line(JSON.stringify(jsonOf(event, this.#target, result, file)));
-    else this.#print(event, result);
-    if (options.print && !options.json) terminal.line(`${text.replaceAll('\r\n', '\n')}\n`);
-  }
-
-  /** Returns the command that sends an event again, with the options that this command was given. */
-  #commandFor({ id }: Event): string {
-    const { options } = this.#context;
-    const given = ['secret', 'format', 'profile', 'url'].flatMap((name) => {
-      const value = options[name];
-      return value === undefined ? [] : [`--${name}`, value];
-    });
-    return ['posthorn', 'trigger', id, '--to', String(this.#target), ...given].map(shellWord).join(' ');
-  }
-
-  #print(event: Event, result: ForwardResult | undefined): void {
-    const { terminal } = this.#context;
-    if (!result) {
-      terminal.line(tailLine(event, terminal));
-      return;
-    }
-    const isGood = isAccepted(result);
-    const outcome = result.status === null ? 'no response' : String(result.status);
-    const time = terminal.paint('dim', `${event.created_at.slice(11, 19)}Z`);
-    const verdict = terminal.paint(isGood ? 'green' : 'red', `${outcome} in ${result.durationMs} ms`);
-    terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(23))}  ${event.id}  ${verdict}`);
-    if (isGood) return;
-    const said = failureText(result);
-    if (said !== '') terminal.line(`${indent}${said.replaceAll('\n', `\n${indent}`)}`);
-    terminal.hint(`${indent}Send it again: ${this.#commandFor(event)}`);
-  }
+function printResultOf({ options, terminal }: ApiContext, event: Event, target: URL, result: ForwardResult) {
+  const isGood = isAccepted(result);
+  const outcome = result.status === null ? 'no response' : String(result.status);
+  const time = terminal.paint('dim', `${event.created_at.slice(11, 19)}Z`);
+  const verdict = terminal.paint(isGood ? 'green' : 'red', `${outcome} in ${result.durationMs} ms`);
+  terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(23))}  ${event.id}  ${verdict}`);
+  if (isGood) return;
+  const said = failureText(result);
+  if (said !== '') terminal.line(`${indent}${said.replaceAll('\n', `\n${indent}`)}`);
+  const again = ['posthorn', 'trigger', event.id, '--to', target.href];
+  for (const name of ['secret', 'format', 'profile', 'url'])
+    if (options[name] !== undefined) again.push(`--${name}`, options[name]);
+  terminal.hint(`${indent}Send it again: ${again.map(shellWord).join(' ')}`);
 }
 
 function failureText({ failure, location, response }: ForwardResult): string {
@@ -166,19 +153,4 @@ function failureText({ failure, location, response }: ForwardResult): string {
   return location === null
     ? responseText(response)
     : `The receiver redirects to ${location}. Redirects are not followed.`;
-}
-
-function jsonOf(
-  event: Event,
-  target: URL | undefined,
-  result: ForwardResult | undefined,
-  file: string | undefined,
-) {
-  return {
-    event_id: event.id,
-    type: event.type,
-    created_at: event.created_at,
-    ...(target && result && forwardedJson(target, result)),
-    ...(file !== undefined && { file }),
-  };
 }

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { PosthornError } from '@posthorn/client';
-import { type Command, exitCodeOf } from '../command.js';
-import { type ApiContext, apiCommand } from '../connection.js';
+import { type Command, exitCodeOf, type Fields } from '../command.js';
+import { type ApiContext, apiCommand, withIds } from '../connection.js';
 import { failureText } from '../failure.js';
 import { indentedJson } from '../json-text.js';
+import { instantOf } from '../listing.js';
 import { inToolWords, type Tool, tools } from '../mcp-tools.js';
 import { untilStopped } from '../stopping.js';
 import { version } from '../version.js';
@@ -31,8 +32,15 @@ export const mcp: Command = apiCommand({
         { capabilities: { tools: {} }, instructions },
       );
       for (const tool of offered) {
-        const { name, title, description, writes } = tool;
-        const inputSchema = fromJsonSchema<Record<string, unknown>>(tool.schema as never);
+        const { name, title, description, needs = {}, takes, writes = false } = tool;
+        const properties = { ...needs, ...takes };
+        const schema = {
+          type: 'object',
+          properties,
+          required: Object.keys(needs),
+          additionalProperties: false,
+        };
+        const inputSchema = fromJsonSchema<Fields>(schema as never);
         const annotations = { readOnlyHint: !writes, destructiveHint: false, openWorldHint: writes };
         server.registerTool(name, { title, description, inputSchema, annotations }, (args) =>
           call(tool, context, args),
@@ -48,13 +56,15 @@ export const mcp: Command = apiCommand({
   },
 });
 
-async function call(tool: Tool, connection: ApiContext, args: Record<string, unknown>) {
+async function call(tool: Tool, context: ApiContext, args: Fields) {
   try {
-    const result = await tool.run(connection, args);
-    return textResult(typeof result === 'string' ? result : indentedJson(connection.texts.of(result)));
+    const edges = ['from', 'to'].filter((edge) => edge in args).map((edge) => [edge, instantOf(args[edge])]);
+    const given = await withIds(context, { ...args, ...Object.fromEntries(edges) });
+    const result = await tool.run(context, given);
+    return textResult(typeof result === 'string' ? result : indentedJson(context.texts.of(result)));
   } catch (error) {
     if (error instanceof PosthornError)
-      return { ...textResult(problemText(error, tool, connection)), isError: true };
+      return { ...textResult(problemText(error, tool, context)), isError: true };
     if (exitCodeOf(error) === undefined) throw error;
     return { ...textResult(inToolWords((error as Error).message)), isError: true };
   }

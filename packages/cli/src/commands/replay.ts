@@ -90,7 +90,7 @@ export const replaysGet = apiCommand({
         ['Webhook', webhook],
         ['Status', replay.status],
         ['Events', `${replay.done} of ${replay.total} queued`],
-        ['Started', utcTime(new Date(replay.created_at))],
+        ['Started', utcTime(replay.created_at)],
       ]);
       if (replay.status === 'cancelled') terminal.line(cancellation(webhook));
     });

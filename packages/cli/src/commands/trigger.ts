@@ -29,7 +29,7 @@ export const trigger: Command = {
       value: 'path=value',
       description:
         'Replace a value in the sample, such as payload.amount_minor=100, if the schema of the service allows it. Can be repeated.',
-      repeats: true,
+      ...{ repeats: true, field: 'changes', read: changeOf },
     },
     format: formatOption,
     secret: {
@@ -41,13 +41,13 @@ export const trigger: Command = {
     ...connectionOptions,
   },
   run: async (context) => {
-    const { options, lists, terminal, env } = context;
+    const { options, terminal, env, fields } = context;
     if ((options.to === undefined) === (options.webhook === undefined))
       throw new UsageError('Use either --to URL or --webhook id to say where the event goes.');
     if (options.webhook !== undefined) {
-      if ((lists.set ?? []).length > 0)
+      if (fields.changes)
         throw new UsageError('--set works only with --to: the service sends its own sample to a webhook.');
-      return webhooksTest.run({ ...context, fields: { ...context.fields, webhook_id: options.webhook } });
+      return webhooksTest.run({ ...context, fields: { ...fields, webhook_id: options.webhook } });
     }
     const url = targetUrl(options.to ?? '', 'to');
     const secret = await signingSecret(options, env);
@@ -69,10 +69,10 @@ async function requestOf(
   context: Context,
   secret: string,
 ): Promise<{ event: Event; request: WebhookRequest }> {
-  const { argument, lists } = context;
+  const { argument } = context;
   const now = new Date();
   const how = { format: formatOf(context.options), key: secret, now };
-  const changes = (lists.set ?? []).map(changeOf);
+  const changes: readonly Change[] = context.fields.changes ?? [];
   if (/^EVT-/i.test(argument)) {
     if (changes.length > 0)
       throw new UsageError('--set works only with an event type: recorded events cannot be changed.');

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { type CreatedWebhook, PosthornError, type Webhook } from '@posthorn/client';
-import { type Command, invalid, sets, UsageError } from '../command.js';
+import { type Command, type Fields, invalid, sets, UsageError } from '../command.js';
 import { type ApiContext, apiCommand, printResult } from '../connection.js';
 import { partsOf, uncertain } from '../failure.js';
 import { withValue } from '../json-text.js';
 import { givenSecret, newSecret } from '../listen-state.js';
 import { json, listOf } from '../listing.js';
 import { canPrompt, promptHidden, requireConfirmation } from '../prompt.js';
+import type { Field } from '../terminal.js';
 import {
   isInFuture,
   nextStep,
@@ -38,7 +39,7 @@ const settings = {
     orNone(expiryOf),
   ),
   header: {
-    ...sets('headers', 'name:value', 'A header that every request carries. Can be repeated.'),
+    ...sets('headers', 'name:value', 'A header that every request carries. Can be repeated.', headerOf),
     repeats: true,
   },
   filter: sets(
@@ -82,13 +83,12 @@ const webhooksCreate = apiCommand({
     json,
   },
   run: async (context) => {
-    const { options, env, terminal, posthorn, fields, lists } = context;
+    const { options, env, terminal, posthorn } = context;
     const organization_id = await context.organization();
     const webhook = await withSecret(context, webhooksCreate, givenSecret(options, env), {
       send: (secret) =>
         posthorn.webhooks.create({
-          ...{ url: '', event_types: [], ...fields, organization_id, secret },
-          ...headersOf(lists.header),
+          ...{ url: '', event_types: [], ...changeOf(context), organization_id, secret },
         }),
       uncertain: (secret) =>
         `The webhook may have been created, with the secret ${secret}. Run posthorn webhooks list to check.`,
@@ -109,9 +109,8 @@ const webhooksUpdate = apiCommand({
     json,
   },
   run: onWebhook((context, id) => {
-    const { posthorn, terminal, fields, lists, options } = context;
-    const { webhook_id: _, ...others } = fields;
-    const change = { ...others, ...headersOf(lists.header), ...(options['no-headers'] && { headers: {} }) };
+    const { posthorn, terminal } = context;
+    const change = changeOf(context);
     if (Object.keys(change).length === 0)
       throw new UsageError(
         'There is nothing to change. Run posthorn webhooks update --help to see the options.',
@@ -185,7 +184,7 @@ const webhooksRotate = apiCommand({
       uncertain: (secret) =>
         `The secret may have been replaced with ${secret}. Run posthorn webhooks get ${id} --json to check: ` +
         'previous_secret_until is the end of the grace period of the last rotation.',
-      further: hadOlder ? [['Older secret', 'no longer valid']] : [],
+      further: [['Older secret', hadOlder && 'no longer valid']],
     });
     if (!options.json) terminal.next(nextStep(webhook));
   },
@@ -209,7 +208,7 @@ interface SecretRequest<Result> {
   send: (secret: string) => Promise<Result>;
   /** Returns what to print if the request failed, but may have taken effect. */
   uncertain: (secret: string) => string;
-  further?: readonly (readonly [string, string])[];
+  further?: readonly Field[];
 }
 
 /**
@@ -233,7 +232,7 @@ async function withSecret<Result extends CreatedWebhook & Partial<Webhook>>(
     terminal.line((isGenerated && withValue(text, ['secret'], JSON.stringify(secret))) || text);
   else {
     const shown = terminal.isInteractive ? `${secret}\nSave it now. It is not shown again.` : secret;
-    showWebhook(terminal, webhook, [...(isGenerated ? [['Secret', shown] as const] : []), ...further]);
+    showWebhook(terminal, webhook, [['Secret', isGenerated && shown], ...further]);
   }
   return webhook;
 }
@@ -265,9 +264,10 @@ function expiryOf(text: string): string {
   return new Date(Date.now() + Number(count) * unitMs[unit as keyof typeof unitMs]).toISOString();
 }
 
-/** Returns the field with the headers, if there are any. */
-function headersOf(given: readonly string[] | undefined): { headers?: Record<string, string> } {
-  return given ? { headers: Object.fromEntries(given.map(headerOf)) } : {};
+/** Returns the settings that the command line changes. */
+function changeOf({ options, fields: { webhook_id: _, headers, ...others } }: ApiContext): Fields {
+  const isSet = headers || options['no-headers'];
+  return { ...others, ...(isSet && { headers: Object.fromEntries(headers ?? []) }) };
 }
 
 function headerOf(text: string): [string, string] {

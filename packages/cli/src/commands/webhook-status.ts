@@ -8,40 +8,6 @@ import { onWebhook, webhookArgument } from './webhooks.js';
 const command = (name: string, summary: string, run: (context: ApiContext) => Promise<void>) =>
   apiCommand({ name: `webhooks ${name}`, summary, argument: webhookArgument, options: { json }, run });
 
-const webhooksPause = command(
-  'pause',
-  'Pause a webhook. Nothing is sent to it, and its deliveries wait until it is resumed.',
-  onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'paused' })),
-);
-
-const webhooksResume = command(
-  'resume',
-  'Resume a paused webhook. What waits is sent, oldest first.',
-  onWebhook(async ({ posthorn }, id) => {
-    const webhook = await posthorn.webhooks.get(id);
-    if (webhook.status === 'paused') return posthorn.webhooks.change(id, { status: 'active' });
-    throw new CommandFailure(`The webhook is ${webhook.status}. Only a paused webhook can be resumed.`);
-  }),
-);
-
-const webhooksDisable = command(
-  'disable',
-  'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
-  onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
-);
-
-const webhooksActivate = command(
-  'activate',
-  'Activate a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
-  onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' }), 'must be active'),
-);
-
-const webhooksVerify = command(
-  'verify',
-  'Verify the URL of a webhook again: the receiver must respond with 200 within 5 seconds. Fails if it does not.',
-  onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id), 'must be active'),
-);
-
 export const webhooksTest = apiCommand({
   name: 'webhooks test',
   summary:
@@ -88,10 +54,34 @@ async function typeFor(posthorn: Posthorn, id: string): Promise<string> {
 
 /** In the order of the help. */
 export const webhookStatus = [
-  webhooksVerify,
+  command(
+    'verify',
+    'Verify the URL of a webhook again: the receiver must respond with 200 within 5 seconds. Fails if it does not.',
+    onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id), 'must be active'),
+  ),
   webhooksTest,
-  webhooksPause,
-  webhooksResume,
-  webhooksDisable,
-  webhooksActivate,
+  command(
+    'pause',
+    'Pause a webhook. Nothing is sent to it, and its deliveries wait until it is resumed.',
+    onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'paused' })),
+  ),
+  command(
+    'resume',
+    'Resume a paused webhook. What waits is sent, oldest first.',
+    onWebhook(async ({ posthorn }, id) => {
+      const webhook = await posthorn.webhooks.get(id);
+      if (webhook.status === 'paused') return posthorn.webhooks.change(id, { status: 'active' });
+      throw new CommandFailure(`The webhook is ${webhook.status}. Only a paused webhook can be resumed.`);
+    }),
+  ),
+  command(
+    'disable',
+    'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
+    onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
+  ),
+  command(
+    'activate',
+    'Activate a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
+    onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' }), 'must be active'),
+  ),
 ];

@@ -5,7 +5,7 @@ import { json, jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
-import type { Terminal } from '../terminal.js';
+import type { Field, Terminal } from '../terminal.js';
 
 /** The argument of every command that is about one webhook. */
 export const webhookArgument = {
@@ -107,7 +107,7 @@ const searchedPagesMax = 5;
 export function showWebhook(
   terminal: Terminal,
   webhook: Omit<CreatedWebhook, 'secret'> & Partial<Webhook>,
-  further: readonly (readonly [string, string])[] = [],
+  further: readonly Field[] = [],
   failed?: DeliveryDetail,
 ): void {
   const { status, disabled_reason, verification_failure: failure, last_delivery_at: lastAt } = webhook;
@@ -129,16 +129,12 @@ export function showWebhook(
       'Retries',
       webhook.retry_schedule ? `after ${webhook.retry_schedule.join(', ')}` : 'as the service does',
     ],
-    ...(webhook.expires_at
-      ? [['Expires', `${utcTime(new Date(webhook.expires_at))}, and is then deleted`] as const]
-      : []),
+    ['Expires', webhook.expires_at && `${utcTime(webhook.expires_at)}, and is then deleted`],
     ['Headers', Object.keys(webhook.headers).join(', ') || 'none'],
-    ['Created', utcTime(new Date(webhook.created_at))],
-    ...(lastAt
-      ? [['Last delivery', `${webhook.last_delivery_status} at ${utcTime(new Date(lastAt))}`] as const]
-      : []),
+    ['Created', utcTime(webhook.created_at)],
+    ['Last delivery', lastAt && `${webhook.last_delivery_status} at ${utcTime(lastAt)}`],
     ...further,
-    ...(isInFuture(graceEnd) ? [['Old secret', `valid until ${utcTime(new Date(graceEnd))}`] as const] : []),
+    ['Old secret', isInFuture(graceEnd) && `valid until ${utcTime(graceEnd)}`],
   ]);
   if (failure) {
     terminal.line();
@@ -157,7 +153,7 @@ function waitingText({ attempt_log, next_attempt_at: next }: DeliveryDetail): st
   const { http_status: status, response_headers: headers } = attempt_log.at(-1) ?? {};
   const isAsked = (status === 429 || status === 503) && headers?.['retry-after'] !== undefined;
   if (!isAsked || !isInFuture(next)) return undefined;
-  return `, waiting until ${utcTime(new Date(next))} because its receiver asked for it`;
+  return `, waiting until ${utcTime(next)} because its receiver asked for it`;
 }
 
 /** Returns the command that helps with a webhook that does not work. */
