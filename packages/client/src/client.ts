@@ -33,7 +33,7 @@ export class Posthorn {
     get: (eventId: string, options?: CallOptions) => this.#get<api.Event>(at`/v1/events/${eventId}`, options),
     /** Returns the body of the response for one event, as text: all numbers keep their digits. */
     getText: (eventId: string, options?: CallOptions) =>
-      this.#transport.text('GET', at`/v1/events/${eventId}`, { signal: options?.signal }),
+      this.#transport.text(at`/v1/events/${eventId}`, options?.signal),
     /** Follows new events. Reconnects automatically and misses none. */
     tail: (query: api.TailEventsQuery, options: TailOptions = {}) =>
       new Tail(this.#transport, query, options),
@@ -62,17 +62,11 @@ export class Posthorn {
       this.#post<api.CreatedWebhook>('/v1/webhooks', webhook, options),
     /** Returns which past events a webhook would have got. Changes nothing. */
     preview: (preview: api.PreviewWebhookRequest, options?: CallOptions) =>
-      this.#data<api.PreviewResult>('POST', '/v1/webhooks/preview', {
-        body: preview,
-        signal: options?.signal,
-      }),
+      this.#send<api.PreviewResult>('POST', '/v1/webhooks/preview', preview, options),
     get: (webhookId: string, options?: CallOptions) =>
       this.#get<api.Webhook>(at`/v1/webhooks/${webhookId}`, options),
     change: (webhookId: string, change: api.ChangeWebhookRequest, options?: CallOptions) =>
-      this.#data<api.Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, {
-        body: change,
-        signal: options?.signal,
-      }),
+      this.#send<api.Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, change, options),
     /** Deletes a webhook. Fails with `not_found` if the webhook no longer exists. */
     delete: (webhookId: string, options?: CallOptions): Promise<void> =>
       this.#transport.delete(at`/v1/webhooks/${webhookId}`, options?.signal),
@@ -87,10 +81,7 @@ export class Posthorn {
       this.#post<api.RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
     /** Sends one test event. The call succeeds even if the receiver fails: check `status`. */
     test: (webhookId: string, test: api.TestWebhookRequest, options?: CallOptions) =>
-      this.#data<api.TestResult>('POST', at`/v1/webhooks/${webhookId}/test`, {
-        body: test,
-        signal: options?.signal,
-      }),
+      this.#send<api.TestResult>('POST', at`/v1/webhooks/${webhookId}/test`, test, options),
     /** Returns statistics for the last 48 hours. */
     stats: (webhookId: string, options?: CallOptions) =>
       this.#get<api.WebhookStats>(at`/v1/webhooks/${webhookId}/stats`, options),
@@ -135,21 +126,24 @@ export class Posthorn {
   }
 
   /** Returns statistics over time. */
-  stats(query: api.GetStatsQuery = {}, options?: CallOptions): Promise<api.Stats> {
-    return this.#data('GET', '/v1/stats', { query, signal: options?.signal });
+  async stats(query: api.GetStatsQuery = {}, options?: CallOptions): Promise<api.Stats> {
+    const request = { query, signal: options?.signal };
+    const { data } = await this.#transport.json<{ data: api.Stats }>('GET', '/v1/stats', request);
+    return data;
   }
 
-  #get<T>(path: string, options: CallOptions = {}): Promise<T> {
-    return this.#data('GET', path, { signal: options.signal });
+  #get<T>(path: string, options?: CallOptions): Promise<T> {
+    return this.#transport.send('GET', path, undefined, options?.signal);
+  }
+
+  #send<T>(method: string, path: string, body: unknown, options?: CallOptions): Promise<T> {
+    return this.#transport.send(method, path, body, options?.signal);
   }
 
   async #post<T>(path: string, body: unknown, options: WriteOptions = {}): Promise<T> {
     const headers = { 'Idempotency-Key': headerOption('idempotencyKey', options.idempotencyKey ?? newKey()) };
-    return this.#data('POST', path, { body, headers, signal: options.signal, repeatable: true });
-  }
-
-  async #data<T>(...request: Parameters<Transport['json']>): Promise<T> {
-    const { data } = await this.#transport.json<{ data: T }>(...request);
+    const request = { body, headers, signal: options.signal, repeatable: true };
+    const { data } = await this.#transport.json<{ data: T }>('POST', path, request);
     return data;
   }
 

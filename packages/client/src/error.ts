@@ -6,17 +6,11 @@ export interface InputError {
   detail: string;
 }
 
-interface ErrorFields {
-  /** HTTP status; 0 if there was no response. */
-  status: number;
-  code: string;
-  title?: string | undefined;
-  detail: string;
-  errors?: readonly InputError[] | undefined;
-  requestId?: string | undefined;
-  retryAfterMs?: number | undefined;
-  possibleMoves?: readonly string[] | undefined;
-  cell?: string | undefined;
+type Optional = 'title' | 'errors' | 'requestId' | 'retryAfterMs' | 'possibleMoves' | 'cell';
+
+interface ErrorFields
+  extends Pick<PosthornError, 'status' | 'code' | 'detail'>,
+    Partial<Pick<PosthornError, Optional>> {
   cause?: unknown;
 }
 

@@ -65,13 +65,9 @@ export class List<T> implements AsyncIterable<T> {
 
   /** Returns all results, or the first `max` of them. */
   async all(max = Number.POSITIVE_INFINITY): Promise<T[]> {
-    const results: T[] = [];
-    if (max <= 0) return results;
-    for await (const result of this) {
-      results.push(result);
-      if (results.length >= max) break;
-    }
-    return results;
+    if (max <= 0) return [];
+    const { data } = await this.search(max, Number.POSITIVE_INFINITY);
+    return data.slice(0, max);
   }
 }
 

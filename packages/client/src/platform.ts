@@ -92,18 +92,11 @@ export class Platform {
 
   /** Returns the metrics of the node, in the Prometheus text format. */
   metrics(options?: CallOptions): Promise<string> {
-    return this.#transport.text('GET', '/metrics', { signal: options?.signal });
+    return this.#transport.text('/metrics', options?.signal);
   }
 
-  async #send<T>(
-    method: 'GET' | 'POST' | 'PATCH',
-    path: string,
-    body: unknown,
-    options?: CallOptions,
-  ): Promise<T> {
-    const request = { body, signal: options?.signal };
-    const { data } = await this.#transport.json<{ data: T }>(method, path, request);
-    return data;
+  #send<T>(method: string, path: string, body: unknown, options?: CallOptions): Promise<T> {
+    return this.#transport.send(method, path, body, options?.signal);
   }
 
   async #change(path: string, body: unknown, options?: CallOptions): Promise<ChangedResource> {

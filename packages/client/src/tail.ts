@@ -114,7 +114,8 @@ export class Tail implements AsyncIterable<Event> {
       return arrival.finally(() => clearTimeout(timer));
     };
     try {
-      const opening = this.#transport.open('GET', '/v1/events/tail', {
+      const opening = this.#transport.open({
+        ...{ method: 'GET', path: '/v1/events/tail' },
         query: this.#query,
         headers: {
           Accept: 'text/event-stream',

@@ -39,7 +39,7 @@ export interface TransportOptions {
 
 export type Query = object;
 
-export interface RequestOptions {
+interface RequestOptions {
   query?: Query | undefined;
   /** Sent as JSON. */
   body?: unknown;
@@ -54,6 +54,13 @@ export interface RequestOptions {
   /** Called with the address of each cell that the request is sent to, and with undefined before its token is known. */
   onSend?: (url: string | URL | undefined) => void;
 }
+
+interface ApiRequest extends RequestOptions {
+  method: string;
+  path: string;
+}
+
+type Parse<T> = (text: string, response: Response) => T;
 
 const firstWaitMs = 250;
 /** A timer with a longer delay fires immediately. */
@@ -96,63 +103,59 @@ export class Transport {
     path: string,
     options: RequestOptions = {},
   ): Promise<T> {
-    return this.#withRetries(method, path, options, (text, response) => {
+    return this.#withRetries({ ...options, method, path }, (text, response) => {
       const body = (text === '' ? undefined : this.parse(text)) as T | null | undefined;
       if (!body?.data) throw unexpected(response);
       return body;
     });
   }
 
+  /** Sends a body, if there is one, and returns the `data` of the response. */
+  async send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    const { data } = await this.json<{ data: T }>(method, path, { body, signal });
+    return data;
+  }
+
   /** Deletes what is at the path. */
   async delete(path: string, signal: AbortSignal | undefined): Promise<void> {
     // If the request succeeded but its response was lost, a repeated request would fail with `not_found`.
-    const once = { signal, repeatable: false };
-    await this.#withRetries('DELETE', path, once, (_text, response) => {
+    const once = { method: 'DELETE', path, signal, repeatable: false };
+    await this.#withRetries(once, (_text, response) => {
       if (response.status !== 204) throw unexpected(response);
     });
   }
 
   /** Returns the body of a successful response as it is. */
-  async text(method: string, path: string, options: RequestOptions = {}): Promise<string> {
-    return this.#withRetries(method, path, options, (text) => text);
+  text(path: string, signal: AbortSignal | undefined): Promise<string> {
+    return this.#withRetries({ method: 'GET', path, signal }, (text) => text);
   }
 
-  async #withRetries<T>(
-    method: string,
-    path: string,
-    options: RequestOptions,
-    parse: (text: string, response: Response) => T,
-  ): Promise<T> {
+  async #withRetries<T>(request: ApiRequest, parse: Parse<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#once(method, path, options, parse);
+        return await this.#once(request, parse);
       } catch (error) {
         if (error instanceof TokenFailure) throw error.cause;
-        const waitMs = this.#waitMs(error, attempt, options.repeatable ?? method !== 'POST');
+        const waitMs = this.#waitMs(error, attempt, request.repeatable ?? request.method !== 'POST');
         if (waitMs === undefined) throw error;
-        await pause(waitMs, options.signal);
+        await pause(waitMs, request.signal);
       }
     }
   }
 
-  async #once<T>(
-    method: string,
-    path: string,
-    options: RequestOptions,
-    parse: (text: string, response: Response) => T,
-  ): Promise<T> {
+  async #once<T>(request: ApiRequest, parse: Parse<T>): Promise<T> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
-    const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+    const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
     let address: string | URL | undefined;
     const onSend = (url: string | URL | undefined) => {
       address = url;
     };
-    const response = await this.open(method, path, { ...options, signal, onSend }).catch((error) => {
-      if (!timeout.aborted || options.signal?.aborted) throw error;
+    const response = await this.open({ ...request, signal, onSend }).catch((error) => {
+      if (!timeout.aborted || request.signal?.aborted) throw error;
       throw address === undefined ? lateToken(this.#timeoutMs) : timeoutError(address, this.#timeoutMs);
     });
     const text = await unlessAborted(response.text(), signal).catch((cause) => {
-      options.signal?.throwIfAborted();
+      request.signal?.throwIfAborted();
       throw timeout.aborted ? timeoutError(address!, this.#timeoutMs) : broken(cause);
     });
     try {
@@ -171,27 +174,22 @@ export class Transport {
    * Sends a request once, and a second time if its organization lives in another cell. Returns the response if it is
    * successful; its body is not read yet.
    */
-  async open(method: string, path: string, options: RequestOptions): Promise<Response> {
+  async open(request: ApiRequest): Promise<Response> {
     try {
-      return await this.#send(method, path, options, this.#cells.get(options.cell ?? '') ?? this.#home);
+      return await this.#sendTo(this.#cells.get(request.cell ?? '') ?? this.#home, request);
     } catch (error) {
       const other = error instanceof PosthornError && error.code === 'wrong_cell' ? error.cell : undefined;
-      if (options.follows === false || !this.knows(other)) throw error;
-      return this.#send(method, path, options, this.#cells.get(other)!);
+      if (request.follows === false || !this.knows(other)) throw error;
+      return this.#sendTo(this.#cells.get(other)!, request);
     }
   }
 
-  async #send(
-    method: string,
-    path: string,
-    options: RequestOptions,
-    cell: Required<Cell>,
-  ): Promise<Response> {
-    const { query, body, headers, signal } = options;
-    options.onSend?.(undefined);
+  async #sendTo(cell: Required<Cell>, request: ApiRequest): Promise<Response> {
+    const { method, path, query, body, headers, signal, onSend } = request;
+    onSend?.(undefined);
     const authorization = await authorizationOf(cell, signal);
     signal?.throwIfAborted();
-    options.onSend?.(cell.url);
+    onSend?.(cell.url);
     const sent = this.#fetch(`${String(cell.url).replace(/\/+$/, '')}${path}${queryText(query)}`, {
       method,
       headers: {
