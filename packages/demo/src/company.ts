@@ -52,8 +52,9 @@ interface Held {
   isBusy: boolean;
 }
 
-/** What the company has of one kind. */
+/** What the company has of one kind, and does with it. */
 interface Stock {
+  routine: Routine;
   held: Map<string, Held>;
   beingCreated: number;
 }
@@ -73,7 +74,10 @@ export class Company {
   readonly #organizationId: string;
   readonly #random: Random;
   readonly #stocks = new Map(
-    Object.keys(routines).map((name): [string, Stock] => [name, { held: new Map(), beingCreated: 0 }]),
+    Object.entries(routines).map(([name, routine]): [string, Stock] => [
+      name,
+      { routine, held: new Map(), beingCreated: 0 },
+    ]),
   );
 
   constructor(organizationId: string, random: Random) {
@@ -86,9 +90,9 @@ export class Company {
     // Almost every resource refers to a service line.
     if (!this.#any('service-lines')) return this.#create('service-lines');
     for (const resources of this.#inRandomOrder()) {
-      const { held, beingCreated } = this.#of(resources);
+      const { routine, held, beingCreated } = this.#of(resources);
       const idle = [...held.values()].filter(({ isBusy }) => !isBusy);
-      const isShort = held.size + beingCreated < routineOf(resources).wanted;
+      const isShort = held.size + beingCreated < routine.wanted;
       if (isShort && (idle.length === 0 || this.#random() < creationProbability))
         return this.#create(resources);
       if (idle.length > 0) return this.#move(resources, pick(this.#random, idle));
@@ -100,7 +104,7 @@ export class Company {
   done({ resources, move }: Step, { id, status }: { id: string; status: string }): void {
     const stock = this.#of(resources);
     if (!move) stock.beingCreated -= 1;
-    if (movesFrom(resources, status).length === 0) stock.held.delete(id);
+    if (movesFrom(stock.routine, status).length === 0) stock.held.delete(id);
     else stock.held.set(id, { id, status, isBusy: false });
   }
 
@@ -114,8 +118,9 @@ export class Company {
   }
 
   #create(resources: string): Step {
-    this.#of(resources).beingCreated += 1;
-    const { by, organizationWide, fields } = routineOf(resources);
+    const stock = this.#of(resources);
+    stock.beingCreated += 1;
+    const { by, organizationWide, fields } = stock.routine;
     const body = {
       organization_id: this.#organizationId,
       ...(!organizationWide && { workspace_id: pick(this.#random, workspaces) }),
@@ -127,7 +132,7 @@ export class Company {
 
   #move(resources: string, held: Held): Step {
     held.isBusy = true;
-    const { name, by, fields } = weighted(this.#random, movesFrom(resources, held.status));
+    const { name, by, fields } = weighted(this.#random, movesFrom(this.#of(resources).routine, held.status));
     const body = { actor: this.#actor(by), ...this.#filled(fields) };
     return { resources, move: { id: held.id, name }, body };
   }
@@ -178,15 +183,9 @@ export class Company {
   }
 }
 
-function routineOf(resources: string): Routine {
-  const routine = routines[resources];
-  if (!routine) throw new Error(`The company has no ${resources}.`);
-  return routine;
-}
-
 /** Returns the moves that the company makes with a resource of this status. */
-function movesFrom(resources: string, status: string) {
-  return Object.entries(routineOf(resources).moves)
+function movesFrom({ moves }: Routine, status: string) {
+  return Object.entries(moves)
     .filter(([, { from }]) => from.includes(status))
     .map(([name, move]) => ({ name, weight: 1, ...move }));
 }

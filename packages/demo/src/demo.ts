@@ -4,14 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ChangedResource, Platform, Posthorn } from '@posthorn/client';
 import { Company, type Step } from './company.js';
 import type { ConsoleAddress, Situation } from './dashboard.js';
-import { EventTail } from './event-tail.js';
+import { showEvents } from './event-tail.js';
 import { Figures } from './figures.js';
 import { Pacer, perSecondMax, perSecondMin } from './pace.js';
 import { seededRandom } from './random.js';
-import { behaviors, Receiver } from './receivers.js';
+import { behaviors, openReceiver, type Receiver } from './receivers.js';
 import { type Summary, summarize } from './summary.js';
 import type { RunningDemo } from './view.js';
-import { deliveriesInMemory, Webhooks } from './webhooks.js';
+import { createWebhooks, deliveriesInMemory, type Webhooks } from './webhooks.js';
 
 /** The service that the demo runs against, over HTTP. */
 export interface DemoService {
@@ -46,29 +46,26 @@ const settleMsMax = 10_000;
 const catchUpMsMax = 10_000;
 const lookMs = 50;
 
-type Closers = (() => Promise<unknown>)[];
-
 /** Runs a company and its receivers against the service until it is told to stop. */
 export async function runDemo(options: DemoOptions): Promise<Summary> {
-  const closers: Closers = [];
-  try {
-    return await new Demo(options, closers).run();
-  } finally {
-    for (const close of closers.reverse()) await close();
-  }
+  const demo = new Demo(options);
+  return demo.run().finally(() => demo.close());
 }
 
 class Demo {
   readonly #options: DemoOptions;
-  readonly #closers: Closers;
+  readonly #closers: (() => Promise<unknown>)[] = [];
   readonly #figures = new Figures(behaviors);
   #phase: Situation['phase'] = 'running';
   #perSecond: number;
 
-  constructor(options: DemoOptions, closers: Closers) {
+  constructor(options: DemoOptions) {
     this.#options = options;
-    this.#closers = closers;
     this.#perSecond = options.perSecond;
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.reverse()) await close();
   }
 
   async run(): Promise<Summary> {
@@ -76,15 +73,15 @@ class Demo {
     const posthorn = new Posthorn({ url: service.publicUrl, token: service.accessToken });
     const platform = new Platform({ url: service.platformUrl, token: service.platformToken });
     const receivers = await this.#openReceivers();
-    const tail = new EventTail(posthorn, organizationId, this.#figures);
-    await tail.open();
+    const tail = await showEvents(posthorn, organizationId, this.#figures);
     this.#closers.push(() => tail.close());
-    const webhooks = await Webhooks.create(posthorn, organizationId, receivers, this.#figures);
+    const webhooks = await createWebhooks(posthorn, organizationId, receivers, this.#figures);
     this.#closers.push(() => webhooks.stopWatching());
 
     const endedMs = await this.#work(platform);
     await webhooks.stopWatching();
-    const givenUp = await this.#settle(platform, webhooks, tail);
+    const givenUp = await this.#settle(platform, webhooks);
+    await until(catchUpMsMax, tail.isUpToDate);
     return summarize(this.#figures, {
       endedMs,
       givenUp,
@@ -96,7 +93,7 @@ class Demo {
   async #openReceivers(): Promise<readonly Receiver[]> {
     const receivers: Receiver[] = [];
     for (const [index, behavior] of behaviors.entries()) {
-      const receiver = await Receiver.open({
+      const receiver = await openReceiver({
         behavior,
         attemptsMax: this.#options.service.attemptsMax,
         secret: `whsec_${randomBytes(32).toString('base64')}`,
@@ -132,7 +129,6 @@ class Demo {
         clearTimeout(timer);
         timer = endIn(forMs);
       },
-      now: () => performance.now(),
     });
     onStart({
       figures: this.#figures,
@@ -171,11 +167,7 @@ class Demo {
    * Waits for deliveries in progress, pauses the webhooks, so that what still waits can be counted, and disables them,
    * which ends what waits. Returns how many deliveries were ended this way, by receiver.
    */
-  async #settle(
-    platform: Platform,
-    webhooks: Webhooks,
-    tail: EventTail,
-  ): Promise<ReadonlyMap<string, number>> {
+  async #settle(platform: Platform, webhooks: Webhooks): Promise<ReadonlyMap<string, number>> {
     const rest = () => until(settleMsMax, async () => (await deliveriesInMemory(platform)) === 0);
     await rest();
     const troubled = (error: Error) => this.#figures.troubled(error.message);
@@ -189,7 +181,6 @@ class Demo {
       await webhooks.look();
       return this.#figures.total.pending === 0;
     });
-    await until(catchUpMsMax, () => tail.isUpToDate());
     return waiting;
   }
 

@@ -47,7 +47,6 @@ interface PacerOptions {
   inFlightMax: number;
   /** Runs one task. It handles its own errors. */
   work: () => Promise<void>;
-  now: () => number;
 }
 
 /** Starts tasks at a pace, with a limit on how many run at once. */
@@ -59,7 +58,7 @@ export class Pacer {
 
   constructor(options: PacerOptions) {
     this.#options = options;
-    this.pace = new Pace(options.perSecond, options.now());
+    this.pace = new Pace(options.perSecond, performance.now());
     this.#look();
   }
 
@@ -70,8 +69,8 @@ export class Pacer {
   }
 
   #look(): void {
-    const { inFlightMax, work, now } = this.#options;
-    const count = this.pace.take(now(), inFlightMax - this.#underWay.size);
+    const { inFlightMax, work } = this.#options;
+    const count = this.pace.take(performance.now(), inFlightMax - this.#underWay.size);
     for (let started = 0; started < count; started++) {
       const piece = work().finally(() => this.#underWay.delete(piece));
       this.#underWay.add(piece);

@@ -1,5 +1,5 @@
 import { once, setMaxListeners } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Envelope, verify } from '@posthorn/receiver';
@@ -74,78 +74,74 @@ const bodyBytesMax = 1024 * 1024;
 /** Longer than a sender keeps an idle connection, which it could otherwise find closed. */
 const keepAliveMs = 120_000;
 
-/** One receiver, on its own port. */
-export class Receiver {
-  readonly #options: ReceiverOptions;
-  readonly behavior: Behavior;
-  readonly secret: string;
-  readonly #server: Server;
-  readonly #closing = new AbortController();
+export interface Receiver {
+  behavior: Behavior;
+  secret: string;
+  url: string;
+  close: () => Promise<void>;
+}
 
-  private constructor(options: ReceiverOptions) {
-    this.#options = options;
-    this.behavior = options.behavior;
-    this.secret = options.secret;
-    // Every delayed response adds a listener.
-    setMaxListeners(0, this.#closing.signal);
-    this.#server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      request.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > bodyBytesMax) request.destroy();
-        else chunks.push(chunk);
-      });
-      request.on('end', () => void this.#receive(Buffer.concat(chunks), request.headers, response));
-      request.on('error', () => undefined);
+/** Opens a receiver on its own port. */
+export async function openReceiver(options: ReceiverOptions): Promise<Receiver> {
+  const { behavior, secret } = options;
+  const closing = new AbortController();
+  // Every delayed response adds a listener.
+  setMaxListeners(0, closing.signal);
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > bodyBytesMax) request.destroy();
+      else chunks.push(chunk);
     });
-  }
+    const received = () => receive(Buffer.concat(chunks), request.headers, response, options, closing.signal);
+    request.on('end', () => void received());
+    request.on('error', () => undefined);
+  });
+  await once(server.listen(0, host), 'listening');
+  return {
+    behavior,
+    secret,
+    url: `http://${host}:${(server.address() as AddressInfo).port}${receiverPath}${behavior.name}`,
+    close: async () => {
+      closing.abort();
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
 
-  static async open(options: ReceiverOptions): Promise<Receiver> {
-    const receiver = new Receiver(options);
-    receiver.#server.listen(0, host);
-    await once(receiver.#server, 'listening');
-    return receiver;
+async function receive(
+  body: Buffer,
+  headers: IncomingHttpHeaders,
+  response: ServerResponse,
+  { behavior, secret, attemptsMax, random, now, figures }: ReceiverOptions,
+  closing: AbortSignal,
+): Promise<void> {
+  const arrivedMs = now();
+  if (behavior.checksSignatures && !verify(body, headers, secret, { requireTimestamp: true }).ok)
+    return void response.writeHead(401).end();
+  const envelope = parse(body);
+  if (!envelope) return void response.writeHead(400).end();
+  // A receiver that fails verification gets no events, so even the dead one responds to this.
+  if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
+  const reaction = behavior.react(random);
+  const counts = figures.receiver(behavior.name);
+  const attempt = Number(headers['x-service-attempt'] ?? 1);
+  const isLast = attempt >= attemptsMax;
+  if (reaction === 'hang up') {
+    if (isLast) counts.failed += 1;
+    return void response.socket?.resetAndDestroy();
   }
-
-  get url(): string {
-    const { port } = this.#server.address() as AddressInfo;
-    return `http://${host}:${port}${receiverPath}${this.behavior.name}`;
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
-  }
-
-  async #receive(body: Buffer, headers: IncomingHttpHeaders, response: ServerResponse): Promise<void> {
-    const { behavior, secret, attemptsMax, random, now, figures } = this.#options;
-    const arrivedMs = now();
-    if (behavior.checksSignatures && !verify(body, headers, secret, { requireTimestamp: true }).ok)
-      return void response.writeHead(401).end();
-    const envelope = parse(body);
-    if (!envelope) return void response.writeHead(400).end();
-    // A receiver that fails verification gets no events, so even the dead one responds to this.
-    if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
-    const reaction = behavior.react(random);
-    const counts = figures.receiver(behavior.name);
-    const attempt = Number(headers['x-service-attempt'] ?? 1);
-    const isLast = attempt >= attemptsMax;
-    if (reaction === 'hang up') {
-      if (isLast) counts.failed += 1;
-      return void response.socket?.resetAndDestroy();
-    }
-    figures.deliveryArrived(behavior.name, attempt, arrivedMs - Date.parse(envelope.created_at));
-    if (reaction.afterMs > 0) {
-      await delay(reaction.afterMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
-    }
-    response.writeHead(reaction.status).end();
-    if (reaction.status < 300) counts.delivered += 1;
-    else if (isLast) counts.failed += 1;
-  }
+  figures.deliveryArrived(behavior.name, attempt, arrivedMs - Date.parse(envelope.created_at));
+  if (reaction.afterMs > 0)
+    await delay(reaction.afterMs, undefined, { signal: closing }).catch(() => undefined);
+  response.writeHead(reaction.status).end();
+  if (reaction.status < 300) counts.delivered += 1;
+  else if (isLast) counts.failed += 1;
 }
 
 /** Identifies webhooks of an earlier demo, whatever their port. */

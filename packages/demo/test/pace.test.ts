@@ -62,7 +62,6 @@ describe('a pacer', () => {
     const pacer = new Pacer({
       perSecond: 500,
       inFlightMax: 3,
-      now: () => performance.now(),
       work: async () => {
         underWay += 1;
         most = Math.max(most, underWay);

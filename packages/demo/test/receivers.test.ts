@@ -2,7 +2,7 @@ import { sign } from '@posthorn/receiver';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Figures } from '../src/figures.js';
 import { seededRandom } from '../src/random.js';
-import { behaviors, Receiver } from '../src/receivers.js';
+import { behaviors, openReceiver, type Receiver } from '../src/receivers.js';
 
 const secret = 'secret-of-the-receivers';
 const nowMs = Date.parse('2026-11-15T04:17:25.400Z');
@@ -12,7 +12,7 @@ afterAll(() => Promise.all(opened.map((receiver) => receiver.close())));
 async function open(name: string): Promise<{ receiver: Receiver; figures: Figures }> {
   const figures = new Figures(behaviors);
   const behavior = behaviors.find((one) => one.name === name)!;
-  const receiver = await Receiver.open({
+  const receiver = await openReceiver({
     behavior,
     secret,
     attemptsMax: 5,
