@@ -23,14 +23,6 @@ export function sets(field: string, value: string, description: string, read: Op
   return { field, value, description, read };
 }
 
-interface Argument {
-  name: string;
-  description: string;
-  optional?: boolean;
-  /** The field of the API that the argument sets. */
-  field?: string;
-}
-
 /** Additional rows for the help and the docs of a command. */
 export interface Section {
   title: string;
@@ -43,7 +35,7 @@ export interface Section {
 export interface Command {
   name: string;
   summary: string;
-  argument?: Argument;
+  argument?: Pick<Option, 'description' | 'field'> & { name: string; optional?: boolean };
   options: Readonly<Record<string, Option>>;
   sections?: () => readonly Section[];
   /** Returns whether to run the operator command of the same name, which reads the database. */

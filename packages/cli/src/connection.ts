@@ -31,45 +31,32 @@ export function namesConnection({ options }: Context): boolean {
   return ['profile', 'url', 'token'].some((name) => options[name] !== undefined);
 }
 
-export interface Connection {
-  posthorn: Posthorn;
-  url: string;
-  /** The profile that the token comes from. */
-  profile: string | undefined;
-  /** The option or the variable that the token comes from; undefined if it comes from a profile. */
-  tokenSource: string | undefined;
-  texts: JsonTexts;
-  /** Returns the organization of the token. */
-  organization: () => Promise<string>;
-}
+export type Connection = Awaited<ReturnType<typeof connect>>;
 
 /**
  * Connects with the options of the command line, the environment or the current profile, in this order of precedence.
  */
-export async function connect(context: Context): Promise<Connection> {
+export async function connect(context: Context) {
   const { fetch } = context;
   const { url, token, profile } = fetch ? inProcess : await credentials(context);
   const texts = new JsonTexts();
   const patience = fetch ? { fetch, retry: { attempts: 1 }, timeoutMs: timerMsMax } : { retry };
   const posthorn = new Posthorn({ url, token, parse: texts.parse, ...patience });
-  let organization: Promise<string> | undefined;
   return {
     posthorn,
     url,
+    /** The profile that the token comes from. */
     profile,
+    /** The option or the variable that the token comes from; undefined if it comes from a profile. */
     tokenSource: tokenSource(context),
     texts,
-    organization: () => {
-      const given = context.options.organization;
-      organization ??=
-        given === undefined ? posthorn.token().then((own) => own.organization_id) : Promise.resolve(given);
-      return organization;
-    },
+    /** Returns the organization of the options or of the token. */
+    organization: async () => context.options.organization ?? (await posthorn.token()).organization_id,
   };
 }
 
 /** What a command of the API works with. In `fields`, the IDs of a webhook and of an event are complete. */
-export interface ApiContext extends Context, Connection {}
+export type ApiContext = Context & Connection;
 
 interface ApiCommand extends Omit<Command, 'run'> {
   run: (context: ApiContext) => Promise<void>;

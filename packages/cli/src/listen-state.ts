@@ -49,13 +49,9 @@ export class ListenPosition {
     if (this.#file === undefined) return;
     const text = `${JSON.stringify({ ...this.#listener, last_event_id: lastEventId })}\n`;
     try {
-      if (this.#descriptor !== undefined) {
-        writeSync(this.#descriptor, text, 0);
-        return;
-      }
-      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      if (this.#descriptor === undefined) mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
       // Opened without truncating it: if the disk is full, the file keeps the position that it has.
-      this.#descriptor = openSync(this.#file, constants.O_WRONLY | constants.O_CREAT, 0o600);
+      this.#descriptor ??= openSync(this.#file, constants.O_WRONLY | constants.O_CREAT, 0o600);
       ftruncateSync(this.#descriptor, writeSync(this.#descriptor, text, 0));
     } catch (error) {
       throw cannotWrite(this.#file, error);

@@ -1,12 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Delivery,
-  type DeliveryDetail,
-  type List,
-  type Page,
-  PosthornError,
-  type Webhook,
-} from '@posthorn/client';
+import * as client from '@posthorn/client';
 import type { Fields } from './command.js';
 import { unknownType } from './commands/types.js';
 import type { ApiContext } from './connection.js';
@@ -70,10 +63,10 @@ const complete = (items: readonly object[]): Items => ({ items, has_more: false,
 /** Returns the results of a list from a cursor on. Each request asks for as many as are missing. */
 async function itemsOf<Row extends object>(
   { limit: max = 20, cursor: start = null }: Fields,
-  list: (page: { limit: number; cursor: string | undefined }) => List<Row>,
+  list: (page: { limit: number; cursor: string | undefined }) => client.List<Row>,
 ): Promise<Items> {
   const items: Row[] = [];
-  let page: Page<Row> = { data: items, cursor: start, hasMore: true };
+  let page: client.Page<Row> = { data: items, cursor: start, hasMore: true };
   for (let pages = 0; page.hasMore && items.length < max && pages < pagesMax; pages += 1) {
     page = await list({ limit: max - items.length, cursor: page.cursor ?? undefined }).first();
     items.push(...page.data);
@@ -207,7 +200,7 @@ export const tools: readonly Tool[] = [
     run: async (context, args) => {
       const found = await findDelivery(context, args.delivery_id);
       const hook = await context.posthorn.webhooks.get(found.webhook_id).catch((error) => {
-        if (error instanceof PosthornError && error.status === 404) return undefined;
+        if (error instanceof client.PosthornError && error.status === 404) return undefined;
         throw error;
       });
       return explanation(await detailOf(context, found), hook);
@@ -298,12 +291,15 @@ export function inToolWords(text: string): string {
     .replace(' Run posthorn mcp --help to see the options.', '');
 }
 
-function detailOf({ posthorn }: ApiContext, { webhook_id, id }: Delivery): Promise<DeliveryDetail> {
+function detailOf(
+  { posthorn }: ApiContext,
+  { webhook_id, id }: client.Delivery,
+): Promise<client.DeliveryDetail> {
   return posthorn.deliveries.get(webhook_id, id);
 }
 
 /** Returns why a delivery waits for its webhook, and what to do about it. */
-function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): string[] {
+function heldLines({ webhook_id }: client.DeliveryDetail, hook: client.Webhook | undefined): string[] {
   if (hook?.status === 'paused')
     return [`The next attempt is made after the webhook is resumed: call resume_webhook for ${webhook_id}.`];
   const failure = hook?.verification_failure;
@@ -313,7 +309,7 @@ function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): s
   ];
 }
 
-function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
+function explanation(found: client.DeliveryDetail, hook: client.Webhook | undefined): string {
   const last = found.attempt_log.at(-1);
   const lines = [
     `Delivery ${found.id} of ${found.event_type} ${found.event_id} to webhook ${found.webhook_id}: ${statusText(found)}.`,

@@ -28,14 +28,9 @@ export async function promptText(context: Context, message: string, suggested: s
   return value;
 }
 
-/** Asks for a token, or a link that contains one, without showing it, or reads it from standard input if that is not a terminal. */
-export async function promptToken(context: Context): Promise<string> {
-  if (!context.input.isTTY) return readAll(context.input);
-  return promptHidden(context, 'Access token, or the link to the console that contains it');
-}
-
-/** Asks for a text without showing it. */
+/** Asks for a text without showing it, or reads it from standard input if that is not a terminal. */
 export async function promptHidden(context: Context, message: string): Promise<string> {
+  if (!context.input.isTTY) return readAll(context.input);
   const streams = streamsOf(context);
   if (!streams)
     throw new CommandFailure(

@@ -106,9 +106,10 @@ export class Terminal {
 
   /** Prints names and values, one pair per line. In a terminal, a value may have several lines. */
   fields(pairs: readonly Field[]): void {
-    const width = Math.max(...pairs.map(([name, value]) => (value ? name.length : 0))) + 2;
+    const width =
+      Math.max(...pairs.map(([name, value]) => (typeof value === 'string' ? name.length : 0))) + 2;
     for (const [name, value] of pairs) {
-      if (!value) continue;
+      if (typeof value !== 'string') continue;
       const indented = value.replaceAll('\n', `\n${' '.repeat(width)}`);
       this.line(
         this.isInteractive

@@ -45,7 +45,8 @@ function typeOf(schema: TypedSchema | boolean, root: object, references = 0): st
       return `{ ${names.map((name) => memberOf(schema, name, root, references)).join(' ')} }`;
     return `Record<string, ${typeof others === 'object' ? inner(others) : 'unknown'}>`;
   }
-  return words[String(schema.type)] ?? 'unknown';
+  if (schema.type === 'integer') return 'number';
+  return /^(string|number|boolean|null)$/.test(schema.type ?? '') ? String(schema.type) : 'unknown';
 }
 
 /** Returns a member of an object type. */
@@ -54,14 +55,6 @@ export function memberOf(schema: TypedSchema, name: string, root: object = schem
   const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
   return `${key}${required.includes(name) ? '' : '?'}: ${typeOf(properties[name] ?? true, root, references)};`;
 }
-
-const words: Record<string, string> = {
-  string: 'string',
-  integer: 'number',
-  number: 'number',
-  boolean: 'boolean',
-  null: 'null',
-};
 
 const union = (types: readonly string[]) => [...new Set(types)].join(' | ');
 

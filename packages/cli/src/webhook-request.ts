@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Event } from '@posthorn/client';
 import { type SigningKey, sign } from '@posthorn/receiver';
-import { CommandFailure, type Options } from './command.js';
+import { CommandFailure } from './command.js';
 import { oneOf } from './listing.js';
 import { version } from './version.js';
 
@@ -17,10 +17,9 @@ export const formatOption = {
   ...oneOf('envelope', 'event', 'thin', 'cloudevents'),
   description: 'Format of the body, as in webhooks.',
   fallback: 'envelope',
+  field: 'format',
 };
 type Format = ReturnType<typeof formatOption.read>;
-
-export const formatOf = ({ format = 'envelope' }: Options): Format => formatOption.read(format, 'format');
 
 /**
  * Returns the request that the service would send for an event: the same body, byte for byte, and the same headers. The

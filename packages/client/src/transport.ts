@@ -255,18 +255,10 @@ export function lateToken(timeoutMs: number): TokenFailure {
 
 /** Returns the URL, or throws if no request could be sent to it. A retry would not help, so it must fail early. */
 function checkedUrl(url: string | URL, name: string): string | URL {
-  const { protocol, username, password } = partsOf(url);
+  const { protocol = '', username, password } = URL.canParse(url) ? new URL(url) : ({} as Partial<URL>);
   if (username || password) throw new TypeError(`${name} must not contain a username or a password`);
   if (/^https?:$/.test(protocol)) return url;
   throw new TypeError(`${name} must start with http:// or https://, but is ${JSON.stringify(url)}`);
-}
-
-function partsOf(url: string | URL): Pick<URL, 'protocol' | 'username' | 'password'> {
-  try {
-    return new URL(url);
-  } catch {
-    return { protocol: '', username: '', password: '' };
-  }
 }
 
 /** Names only the origin of the URL: the rest may be private. */

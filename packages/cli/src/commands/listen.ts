@@ -1,5 +1,5 @@
 import type { Event } from '@posthorn/client';
-import { signingKey } from '@posthorn/receiver';
+import { type SigningKey, signingKey } from '@posthorn/receiver';
 import { invalid, sets, shellWord } from '../command.js';
 import { type ApiContext, apiCommand } from '../connection.js';
 import { EventPatterns, onlyEvents } from '../event-pattern.js';
@@ -8,7 +8,7 @@ import { type Listener, ListenPosition, signingSecret } from '../listen-state.js
 import { jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { untilStopped } from '../stopping.js';
-import { formatOf, formatOption, requestText, saveRequest, webhookRequest } from '../webhook-request.js';
+import { formatOption, requestText, saveRequest, webhookRequest } from '../webhook-request.js';
 import { tailLine } from './events.js';
 
 export const listen = apiCommand({
@@ -59,14 +59,14 @@ export const listen = apiCommand({
     const position = new ListenPosition(env, follows);
     const start = startOf(options.from, position);
     const secret = await signingSecret(options, env);
-    const forwarding = { target, key: signingKey(secret) };
+    const key = signingKey(secret);
     if (!options.json) {
       if (start !== undefined)
         terminal.line(`Continuing after ${start}. Use --from now to skip the events that were missed.`);
       terminal.line(`Signing secret: ${secret}`);
     }
     await untilStopped(context, async (signal) => {
-      const query = { ...fields, organization_id, type: events.onlyType };
+      const query = { organization_id, workspace_id: fields.workspace_id, type: events.onlyType };
       const tail = posthorn.events.tail(query, {
         signal,
         lastEventId: start,
@@ -81,7 +81,7 @@ export const listen = apiCommand({
         },
       });
       for await (const event of tail) {
-        if (events.matches(event.type)) await handle(context, event, forwarding);
+        if (events.matches(event.type)) await handle(context, event, key, target);
         // If the reader has gone away, the next run prints the event again.
         if (!(await terminal.written())) break;
         position.write(event.id);
@@ -108,16 +108,10 @@ function startOf(from: string | undefined, position: ListenPosition): string | u
 /** As wide as the time at the start of a line. */
 const indent = ' '.repeat(11);
 
-/** What happens to the events. */
-interface Forwarding {
-  target: URL | undefined;
-  key: ReturnType<typeof signingKey>;
-}
-
 /** Forwards an event, and prints the result. */
-async function handle(context: ApiContext, event: Event, { target, key }: Forwarding): Promise<void> {
-  const { options, terminal, texts } = context;
-  const how = { format: formatOf(options), key, now: new Date() };
+async function handle(context: ApiContext, event: Event, key: SigningKey, target?: URL): Promise<void> {
+  const { options, terminal, texts, fields } = context;
+  const how = { format: fields.format, key, now: new Date() };
   const request = webhookRequest(event, texts.payloadOf(event), how);
   const text = requestText(target, request);
   const file = options.save === undefined ? undefined : await saveRequest(options.save, event.id, text);

@@ -3,7 +3,7 @@ import { type Command, CommandFailure, type Context, UsageError } from '../comma
 import { apiCommand, defaultUrl, linkOf, retry, validToken } from '../connection.js';
 import { json, organizationText } from '../listing.js';
 import { Profiles } from '../profiles.js';
-import { promptText, promptToken } from '../prompt.js';
+import { promptHidden, promptText } from '../prompt.js';
 import { day } from '../short-time.js';
 
 export const login: Command = {
@@ -60,12 +60,14 @@ export const login: Command = {
   },
 };
 
+const tokenPrompt = 'Access token, or the link to the console that contains it';
+
 /** Returns where to log in, and with which token. A link to the console contains both. */
 async function given(context: Context, suggested: string): Promise<{ url: string; token: string }> {
   const { options, argument } = context;
   const place = argument || options.url;
   const link = place ? linkOf(place) : undefined;
-  const text = options.token ?? link?.token ?? (await promptToken(context));
+  const text = options.token ?? link?.token ?? (await promptHidden(context, tokenPrompt));
   const own = text.includes('#token=') ? linkOf(text) : undefined;
   // Asked last: a link, which is pasted without being shown, contains the address.
   const url =

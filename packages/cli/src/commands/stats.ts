@@ -1,11 +1,10 @@
-import type { Stats, StatsBucket } from '@posthorn/client';
+import type { StatsBucket } from '@posthorn/client';
 import { sets } from '../command.js';
 import { apiCommand, printResult } from '../connection.js';
 import { json, oneOf, rangeOptions } from '../listing.js';
 import { onlyWebhook } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
-import type { Terminal } from '../terminal.js';
 
 export const stats = apiCommand({
   name: 'stats',
@@ -31,7 +30,8 @@ export const stats = apiCommand({
       const busy = found.buckets.filter((bucket) => !isQuiet(bucket));
       const total = { ...found.totals, at: 'total' };
       terminal.table(columns, terminal.isInteractive ? [...busy, total] : found.buckets);
-      if (terminal.isInteractive) showTypes(terminal, found);
+      const types = found.events_by_type?.map(({ type, count }) => `${type} ${count}`) ?? [];
+      if (terminal.isInteractive && types.length > 0) terminal.line(`\nEvents by type: ${types.join(', ')}`);
     });
   },
 });
@@ -54,10 +54,4 @@ const columns: readonly Column<StatsBucket>[] = [
 
 function isQuiet({ events, delivered, failed_attempts, given_up }: StatsBucket): boolean {
   return (events ?? 0) + delivered + failed_attempts + given_up === 0;
-}
-
-function showTypes(terminal: Terminal, { events_by_type: types }: Stats): void {
-  if (!types || types.length === 0) return;
-  terminal.line();
-  terminal.line(`Events by type: ${types.map(({ type, count }) => `${type} ${count}`).join(', ')}`);
 }

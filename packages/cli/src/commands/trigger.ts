@@ -9,7 +9,7 @@ import { json } from '../listing.js';
 import { suggestionFor } from '../parser.js';
 import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
-import { formatOf, formatOption, newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
+import { formatOption, newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
 import { servedTypes, unknownType } from './types.js';
 import { webhooksTest } from './webhook-status.js';
 
@@ -71,7 +71,7 @@ async function requestOf(
 ): Promise<{ event: Event; request: WebhookRequest }> {
   const { argument } = context;
   const now = new Date();
-  const how = { format: formatOf(context.options), key: secret, now };
+  const how = { format: context.fields.format, key: secret, now };
   const changes: readonly Change[] = context.fields.changes ?? [];
   if (/^EVT-/i.test(argument)) {
     if (changes.length > 0)
@@ -80,7 +80,7 @@ async function requestOf(
     const event = await connected.posthorn.events.get(await eventId(connected, argument));
     return { event, request: webhookRequest(event, connected.texts.payloadOf(event), how) };
   }
-  const text = changed(await sampleOf(context, now), changes);
+  const text = changes.reduce((event, change) => change(event), await sampleOf(context, now));
   const event = JSON.parse(text) as Event;
   if (changes.length > 0) await requireValid(context, event);
   return { event, request: webhookRequest(event, memberOf(text, 'payload') ?? '{}', how) };
@@ -140,11 +140,8 @@ async function requireValid(context: Context, { type, payload }: Event): Promise
     );
 }
 
-interface Change {
-  path: readonly string[];
-  /** JSON, as it was written. */
-  value: string;
-}
+/** Returns the JSON of an event with a change. */
+type Change = (event: string) => string;
 
 const changeable = ['payload', 'organization_id', 'workspace_id', 'id', 'created_at', 'actor', 'subject'];
 
@@ -159,22 +156,23 @@ function changeOf(text: string): Change {
       `--set: '${first}' cannot be set. The path must start with one of ${changeable.join(', ')}.`,
     );
   const written = text.slice(equals + 1);
-  try {
-    JSON.parse(written);
-    return { path, value: written.trim() };
-  } catch {
-    return { path, value: JSON.stringify(written) };
-  }
-}
-
-function changed(event: string, changes: readonly Change[]): string {
-  return changes.reduce((text, { path, value }) => {
-    const next = withValue(text, path, value);
+  const value = isJson(written) ? written.trim() : JSON.stringify(written);
+  return (event) => {
+    const next = withValue(event, path, value);
     if (next !== undefined) return next;
     throw new UsageError(
       `--set: '${path.join('.')}' does not exist. To change an array, use a zero-based index.`,
     );
-  }, event);
+  };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function failureOf({ status, durationMs, response, location, failure }: ForwardResult, url: URL): string {

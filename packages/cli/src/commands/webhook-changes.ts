@@ -8,14 +8,7 @@ import { givenSecret, newSecret } from '../listen-state.js';
 import { json, listOf } from '../listing.js';
 import { canPrompt, promptHidden, requireConfirmation } from '../prompt.js';
 import type { Field } from '../terminal.js';
-import {
-  isInFuture,
-  nextStep,
-  onWebhook,
-  reverificationText,
-  showWebhook,
-  webhookArgument,
-} from './webhooks.js';
+import * as webhooks from './webhooks.js';
 
 const settings = {
   events: sets(
@@ -93,14 +86,15 @@ const webhooksCreate = apiCommand({
       uncertain: (secret) =>
         `The webhook may have been created, with the secret ${secret}. Run posthorn webhooks list to check.`,
     });
-    if (!options.json && webhook.status === 'unverified') terminal.line(reverificationText(webhook.id));
+    if (!options.json && webhook.status === 'unverified')
+      terminal.line(webhooks.reverificationText(webhook.id));
   },
 });
 
 const webhooksUpdate = apiCommand({
   name: 'webhooks update',
   summary: 'Change a webhook. A new URL is verified.',
-  argument: webhookArgument,
+  argument: webhooks.webhookArgument,
   options: {
     'receiver-url': sets('url', 'URL', 'The URL that events are sent to from now on.'),
     ...settings,
@@ -108,7 +102,7 @@ const webhooksUpdate = apiCommand({
     'no-headers': { description: 'Remove all headers.' },
     json,
   },
-  run: onWebhook((context, id) => {
+  run: webhooks.onWebhook((context, id) => {
     const { posthorn, terminal } = context;
     const change = changeOf(context);
     if (Object.keys(change).length === 0)
@@ -164,7 +158,7 @@ const webhooksRotate = apiCommand({
   name: 'webhooks rotate',
   summary:
     'Replace the secret of a webhook. During the grace period, requests are signed with both secrets. If a secret from an earlier rotation is still in its grace period, it becomes invalid immediately.',
-  argument: webhookArgument,
+  argument: webhooks.webhookArgument,
   options: {
     secret,
     grace: {
@@ -177,7 +171,7 @@ const webhooksRotate = apiCommand({
     const { options, terminal, posthorn, fields } = context;
     const { webhook_id: id, grace } = fields;
     const { previous_secret_until: before } = await posthorn.webhooks.get(id);
-    const hadOlder = isInFuture(before);
+    const hadOlder = webhooks.isInFuture(before);
     // Not from the environment, which may have the secret that is replaced.
     const webhook = await withSecret(context, webhooksRotate, options.secret, {
       send: (secret) => posthorn.webhooks.rotateSecret(id, { secret, grace }),
@@ -186,14 +180,14 @@ const webhooksRotate = apiCommand({
         'previous_secret_until is the end of the grace period of the last rotation.',
       further: [['Older secret', hadOlder && 'no longer valid']],
     });
-    if (!options.json) terminal.next(nextStep(webhook));
+    if (!options.json) terminal.next(webhooks.nextStep(webhook));
   },
 });
 
 const webhooksDelete = apiCommand({
   name: 'webhooks delete',
   summary: 'Delete a webhook. Nothing more is sent to it.',
-  argument: webhookArgument,
+  argument: webhooks.webhookArgument,
   options: { yes: { description: 'Do not ask for confirmation.' }, json },
   run: async (context) => {
     const { options, terminal, posthorn, fields } = context;
@@ -232,7 +226,7 @@ async function withSecret<Result extends CreatedWebhook & Partial<Webhook>>(
     terminal.line((isGenerated && withValue(text, ['secret'], JSON.stringify(secret))) || text);
   else {
     const shown = terminal.isInteractive ? `${secret}\nSave it now. It is not shown again.` : secret;
-    showWebhook(terminal, webhook, [['Secret', isGenerated && shown], ...further]);
+    webhooks.showWebhook(terminal, webhook, [['Secret', isGenerated && shown], ...further]);
   }
   return webhook;
 }
