@@ -39,7 +39,7 @@ describe('a list of deliveries', () => {
 describe('a redelivery of a selection', () => {
   it('says how it ended', () => {
     expect(resultOf(25, 0)).toBe('25 deliveries arrived.');
-    expect(resultOf(1, 2)).toBe('1 delivery arrived; 2 failed again.');
+    expect(resultOf(1, 2)).toBe('1 delivery arrived; 2 deliveries failed again.');
     expect(resultOf(0, 1)).toBe('1 delivery failed again.');
   });
 
@@ -55,21 +55,15 @@ describe('a redelivery of a selection', () => {
   });
 
   it('says what it does, in the singular for a single delivery', () => {
-    expect(effectSentenceOf(1, 1)).toBe('It is waiting to retry and will be attempted now.');
-    expect(effectSentenceOf(1, 0)).toBe('A new delivery of the same event is created.');
-    expect(effectSentenceOf(2, 1)).toBe(
-      '1 of them is waiting to retry and will be attempted now. For the other one, a new delivery of the same event is created.',
+    expect(effectSentenceOf(1, 1)).toBe('1 delivery is waiting to retry and will be attempted now.');
+    expect(effectSentenceOf(1, 0)).toBe('For 1 delivery, a new one of the same event is created.');
+    expect(effectSentenceOf(3, 1)).toBe(
+      '1 delivery is waiting to retry and will be attempted now. For 2 deliveries, new ones of the same events are created.',
     );
-    expect(effectSentenceOf(3, 0)).toBe('For each, a new delivery of the same event is created.');
   });
 
   it('says what is skipped because its webhook is not active', () => {
-    expect(heldSentenceOf(1, 3)).toBe(
-      '1 of the selected deliveries is skipped: it is waiting until its webhook is active.',
-    );
-    expect(heldSentenceOf(2, 3)).toBe(
-      '2 of the selected deliveries are skipped: they are waiting until their webhook is active.',
-    );
-    expect(heldSentenceOf(2, 2)).toBe('All selected deliveries are waiting until their webhook is active.');
+    expect(heldSentenceOf(1)).toContain('it is waiting until its webhook is active.');
+    expect(heldSentenceOf(2)).toContain('they are waiting until their webhook is active.');
   });
 });

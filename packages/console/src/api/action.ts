@@ -1,15 +1,7 @@
-import {
-  type UseMutationOptions,
-  type UseMutationResult,
-  useMutation,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { type UseMutationOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { newActionKey } from '../text/identifier';
 import { problemIn } from './problem';
-
-type Action<T, V> = Pick<UseMutationResult<T, Error, V>, 'mutate' | 'reset' | 'data' | 'error'> &
-  Pick<UseMutationResult<T, Error, V>, 'isPending' | 'isSuccess' | 'variables'>;
 
 /**
  * Returns a mutation that ignores calls while it runs. Disabling its button is not enough: the second click of a
@@ -19,7 +11,7 @@ type Action<T, V> = Pick<UseMutationResult<T, Error, V>, 'mutate' | 'reset' | 'd
  * The callbacks in the options are called even if the user has left. What must not happen then, such as opening another
  * view, belongs in the callbacks that are passed to `mutate`.
  */
-export function useAction<T, V = void>(options: UseMutationOptions<T, Error, V>): Action<T, V> {
+export function useAction<T, V = void>(options: UseMutationOptions<T, Error, V>) {
   const client = useQueryClient();
   const isRunning = useRef(false);
   const mutation = useMutation<T, Error, V>({

@@ -5,27 +5,24 @@ import { t } from '../text/language';
 import { posthorn } from './client';
 import { pagesOf } from './query-client';
 
-/** The states as the console shows them. The API expresses them with `status` and `final`. */
-export const deliveryStates = ['retrying', 'given_up', 'delivered'] as const;
-type DeliveryState = (typeof deliveryStates)[number];
+/** The states as the console shows them, and how the API expresses them. */
+const states = {
+  retrying: { status: 'failed', final: 'false' },
+  given_up: { status: 'failed', final: 'true' },
+  delivered: { status: 'success' },
+} as const;
+type DeliveryState = keyof typeof states;
+export const deliveryStates = Object.keys(states) as DeliveryState[];
 
 export interface DeliveryFilter
   extends Omit<ListAllDeliveriesQuery, 'status' | 'final' | 'limit' | 'cursor'> {
   state?: DeliveryState | undefined;
 }
 
-function queryOf({ state, ...rest }: DeliveryFilter): ListAllDeliveriesQuery {
-  switch (state) {
-    case 'retrying':
-      return { ...rest, status: 'failed', final: 'false' };
-    case 'given_up':
-      return { ...rest, status: 'failed', final: 'true' };
-    case 'delivered':
-      return { ...rest, status: 'success' };
-    case undefined:
-      return rest;
-  }
-}
+const queryOf = ({ state, ...rest }: DeliveryFilter): ListAllDeliveriesQuery => ({
+  ...rest,
+  ...(state && states[state]),
+});
 
 /**
  * How many pages of the API one search loads at most. A page of deliveries can be short or empty even if there is

@@ -54,6 +54,19 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+const pressAgain = t`You can safely press the button again.`;
+const clearFilters = t`Clear the filters and start again.`;
+const remedies: Partial<Record<string, string>> = {
+  insufficient_scope: t`Ask for a token that has this scope.`,
+  not_found: t`Check that the ID is correct and belongs to your organization.`,
+  invalid_cursor: clearFilters,
+  invalid_parameter: clearFilters,
+  too_many_webhooks: t`Delete a webhook, or subscribe an existing one to more event types.`,
+  webhook_changed: t`Reload the webhook, then try again.`,
+  rate_limited: t`Wait a moment, then try again.`,
+  internal: t`Try again. If the error occurs again, report it with the request ID.`,
+};
+
 /** Says what to do about a problem. The console repeats what it reads, but never an action. */
 export function remedyOf(error: unknown, isAction = false): string | undefined {
   if (isAction && hasNoResponse(error)) {
@@ -61,32 +74,11 @@ export function remedyOf(error: unknown, isAction = false): string | undefined {
   }
   if (isUnreachable(error)) {
     // If the service responded, its message says whether the action may have taken effect.
-    return isAction
-      ? t`You can safely press the button again.`
-      : t`The console will try again automatically.`;
+    return isAction ? pressAgain : t`The console will try again automatically.`;
   }
   const problem = problemIn(error);
   if (!problem) return t`Reload the page. If the error occurs again, report it.`;
-  switch (problem.code) {
-    case 'insufficient_scope':
-      return t`Ask for a token that has this scope.`;
-    case 'not_found':
-      return t`Check that the ID is correct and belongs to your organization.`;
-    case 'invalid_cursor':
-    case 'invalid_parameter':
-      return t`Clear the filters and start again.`;
-    case 'too_many_webhooks':
-      return t`Delete a webhook, or subscribe an existing one to more event types.`;
-    case 'webhook_changed':
-      return t`Reload the webhook, then try again.`;
-    case 'unavailable':
-      // Its message says that a read can be repeated.
-      return isAction ? t`You can safely press the button again.` : undefined;
-    case 'rate_limited':
-      return t`Wait a moment, then try again.`;
-    case 'internal':
-      return t`Try again. If the error occurs again, report it with the request ID.`;
-    default:
-      return undefined;
-  }
+  // If it is unavailable, its message says that a read can be repeated.
+  if (problem.code === 'unavailable' && isAction) return pressAgain;
+  return remedies[problem.code];
 }

@@ -133,16 +133,14 @@ export function RedeliverSelection({
         )}
         {hidden > 0 && !redeliver.isPending && (
           <p>
-            {selected.length === 1
-              ? t`The selected delivery is not shown in the list.`
-              : plural(
-                  hidden,
-                  '{0} of the selected deliveries is not shown in the list.',
-                  '{0} of the selected deliveries are not shown in the list.',
-                )}
+            {plural(
+              hidden,
+              '{0} selected delivery is not shown in the list.',
+              '{0} selected deliveries are not shown in the list.',
+            )}
           </p>
         )}
-        {held > 0 && !redeliver.isPending && <p>{heldSentenceOf(held, selected.length)}</p>}
+        {held > 0 && !redeliver.isPending && <p>{heldSentenceOf(held)}</p>}
       </Confirm>
     </section>
   );

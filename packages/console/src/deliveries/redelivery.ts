@@ -27,50 +27,39 @@ export function sentenceOf({ all, sent, error }: Pick<Redelivery, 'all' | 'sent'
 
 /** `25 deliveries arrived.`, `23 deliveries arrived; 2 failed again.` */
 export function resultOf(delivered: number, failed: number): string {
-  if (failed === 0) return plural(delivered, '{0} delivery arrived.', '{0} deliveries arrived.');
-  if (delivered === 0) return plural(failed, '{0} delivery failed again.', '{0} deliveries failed again.');
-  return plural(
-    delivered,
-    '{0} delivery arrived; {1} failed again.',
-    '{0} deliveries arrived; {1} failed again.',
-    failed,
-  );
+  const parts = [
+    delivered > 0 && plural(delivered, '{0} delivery arrived', '{0} deliveries arrived'),
+    failed > 0 && plural(failed, '{0} delivery failed again', '{0} deliveries failed again'),
+  ];
+  return `${parts.filter(Boolean).join('; ')}.`;
 }
 
 /** Says what a redelivery does, given how many deliveries there are and how many of them are waiting to retry. */
 export function effectSentenceOf(all: number, waiting: number): string {
-  if (all === 1) {
-    return waiting === 1
-      ? t`It is waiting to retry and will be attempted now.`
-      : t`A new delivery of the same event is created.`;
-  }
-  if (waiting === 0) return t`For each, a new delivery of the same event is created.`;
-  const attempted = plural(
-    waiting,
-    '{0} of them is waiting to retry and will be attempted now.',
-    '{0} of them are waiting to retry and will be attempted now.',
-  );
-  if (waiting === all) return attempted;
-  const others =
-    all - waiting === 1
-      ? t`For the other one, a new delivery of the same event is created.`
-      : t`For each of the others, a new delivery of the same event is created.`;
-  return `${attempted} ${others}`;
+  const parts = [
+    waiting > 0 &&
+      plural(
+        waiting,
+        '{0} delivery is waiting to retry and will be attempted now.',
+        '{0} deliveries are waiting to retry and will be attempted now.',
+      ),
+    waiting < all &&
+      plural(
+        all - waiting,
+        'For {0} delivery, a new one of the same event is created.',
+        'For {0} deliveries, new ones of the same events are created.',
+      ),
+  ];
+  return parts.filter(Boolean).join(' ');
 }
 
-/** Says why deliveries cannot be redelivered, such as `2 of the selected deliveries are skipped: …` */
-export function heldSentenceOf(held: number, selected: number): string {
-  if (held === selected) {
-    return held === 1
-      ? t`The selected delivery is waiting until its webhook is active.`
-      : t`All selected deliveries are waiting until their webhook is active.`;
-  }
-  return plural(
+/** Says why deliveries cannot be redelivered. */
+export const heldSentenceOf = (held: number) =>
+  plural(
     held,
-    '{0} of the selected deliveries is skipped: it is waiting until its webhook is active.',
-    '{0} of the selected deliveries are skipped: they are waiting until their webhook is active.',
+    '{0} selected delivery is skipped: it is waiting until its webhook is active.',
+    '{0} selected deliveries are skipped: they are waiting until their webhook is active.',
   );
-}
 
 /**
  * Sends the deliveries in turn until one fails or the signal is aborted. Waits for a request that is in progress at

@@ -152,14 +152,10 @@ function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
   );
 }
 
-const waitingMax = 3;
-
 /** The webhooks whose receivers asked to wait. There is nothing to do about them, so they are not among the problems. */
 export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
   const waiting = webhooks.filter((webhook) => shownStatusOf(webhook) === 'waiting');
   if (waiting.length === 0) return null;
-  const shown = waiting.slice(0, waitingMax);
-  const rest = waiting.length - shown.length;
   return (
     <p className="lead">
       {plural(
@@ -167,7 +163,7 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
         'Waiting, because its receiver asked for it:',
         'Waiting, because their receivers asked for it:',
       )}{' '}
-      {shown.map((webhook, index) => (
+      {waiting.map((webhook, index) => (
         <Fragment key={webhook.id}>
           {index > 0 && ', '}
           {rich`${(
@@ -177,16 +173,6 @@ export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {
           )} until ${<ClockTime at={webhook.waitsUntil ?? ''} />}`}
         </Fragment>
       ))}
-      {rest > 0 && (
-        <>
-          {' '}
-          {rich`and ${(
-            <Link to="/webhooks" className="link">
-              {plural(rest, '{0} other', '{0} others')}
-            </Link>
-          )}`}
-        </>
-      )}
       .
     </p>
   );

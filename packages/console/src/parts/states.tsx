@@ -1,6 +1,5 @@
 import { PosthornError } from '@posthorn/client';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { Link, useLocation } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { hasNoResponse, isUnreachable, messageOf, problemIn, remedyOf } from '../api/problem';
 import { rich, t } from '../text/language';
@@ -88,33 +87,12 @@ export function ProblemNote({
           {rich`Request ID ${<code>{problem.requestId}</code>} ${<CopyButton text={problem.requestId} what={t`the request ID`} />}`}
         </p>
       )}
-      {onRetry && (
+      {onRetry && problem?.code !== 'not_found' && (
         <div className="actions">
-          {problem?.code === 'not_found' ? (
-            <ListLink />
-          ) : (
-            <Button kind="slim" onClick={onRetry}>{t`Try again`}</Button>
-          )}
+          <Button kind="slim" onClick={onRetry}>{t`Try again`}</Button>
         </div>
       )}
     </div>
-  );
-}
-
-const lists = [
-  { to: '/deliveries', part: /\/deliveries(\/|$)/, name: t`All deliveries` },
-  { to: '/events', part: /\/events(\/|$)/, name: t`All events` },
-  { to: '/webhooks', part: /\/webhooks(\/|$)/, name: t`All webhooks` },
-] as const;
-
-/** On a page for something that does not exist, links to the list of things that do. */
-function ListLink() {
-  const path = useLocation({ select: ({ pathname }) => pathname });
-  const list = lists.find(({ part }) => part.test(path));
-  return (
-    <Link to={list?.to ?? '/'} className="btn slim">
-      {list?.name ?? t`Overview`}
-    </Link>
   );
 }
 

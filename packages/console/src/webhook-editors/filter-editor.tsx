@@ -7,7 +7,7 @@ import { Dialog } from '../parts/dialog';
 import { formatCount } from '../text/format';
 import { t } from '../text/language';
 import { ConditionRow } from './condition-row';
-import type { RowProps } from './editor-row';
+import type { RowProps } from './editor-rows';
 import { EventTree } from './event-tree';
 import { fieldsOf } from './fields';
 import {

@@ -7,7 +7,6 @@ import { posthorn } from '../api/client';
 import { eventTypesQuery } from '../api/events';
 import { isOutcomeUnknown, isUnreachable, problemIn } from '../api/problem';
 import { productName, useSettings } from '../api/settings';
-import { showChanged } from '../api/webhooks';
 import { JsonBlock } from '../code/json-text';
 import { Button } from '../parts/button';
 import { Check, Form } from '../parts/form';
@@ -24,7 +23,7 @@ import { parsed } from '../webhook-editors/filter-rules';
 import { type Format, formats } from '../webhook-editors/formats';
 import { sampleEvent, usePreview } from '../webhook-editors/preview';
 import { Unsaved } from './unsaved';
-import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
+import { draftOf, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, Step, WebhookForm } from './webhook-form';
 
 const formName = 'webhook';
@@ -36,7 +35,7 @@ export function NewWebhook() {
   const client = useQueryClient();
   const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
   const navigate = useNavigate();
-  const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [opened] = useState<WebhookDraft>(draftOf({ event_types: wanted ? [wanted] : [] }));
   const [kept] = useState(() => keptInput<{ draft: WebhookDraft; secret: string }>(formName, token));
   const [draft, setDraft] = useState(() => (kept ? reopened(kept.draft) : opened));
   // The receiver may already have the kept secret.
@@ -64,7 +63,7 @@ export function NewWebhook() {
     },
     onSuccess: (created) => {
       keepFreshSecret(created.id, secret);
-      showChanged(client, { ...created, ...untouched });
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
     },
   });
   const open = ({ id }: CreatedWebhook) =>
@@ -169,15 +168,6 @@ function MayExist({ isSame }: { isSame: boolean }) {
     </Note>
   );
 }
-
-/** The initial values of fields that are set only after the webhook is created. */
-const untouched = {
-  disabled_reason: null,
-  last_delivery_at: null,
-  last_delivery_status: null,
-  failing_since: null,
-  previous_secret_until: null,
-};
 
 /** Says what a webhook still needs before it can be created. */
 function missingFrom({ url, event_types: types }: WebhookDraft): string | undefined {

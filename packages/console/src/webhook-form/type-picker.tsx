@@ -2,10 +2,9 @@ import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../api/events';
-import { problemIn } from '../api/problem';
 import { Chip } from '../lists/filters';
 import { Check, Remark } from '../parts/form';
-import { ProblemNote, Skeleton } from '../parts/states';
+import { Loaded } from '../parts/states';
 import { rich, t } from '../text/language';
 import { WithCode } from '../text/type-name';
 
@@ -74,12 +73,11 @@ export function TypePicker({
           onChange={(event) => setText(event.target.value)}
         />
         <div className="list" ref={list}>
-          {!types &&
-            (problemIn(query.error) ? (
-              <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-            ) : (
-              <Skeleton lines={5} />
-            ))}
+          {!types && (
+            <Loaded query={query} lines={5}>
+              {() => null}
+            </Loaded>
+          )}
           {text === '' && types && (
             <Check className="domain" checked={isAll} onChange={(isOn) => toggle('*', isOn)}>
               {rich`All events ${<code>*</code>}`}

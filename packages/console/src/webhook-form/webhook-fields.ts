@@ -1,7 +1,6 @@
 import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
 import { laidOut } from '../code/json';
 import { parsed } from '../webhook-editors/filter-rules';
-import type { Format } from '../webhook-editors/formats';
 import { waitsIn } from './waits';
 
 export interface HeaderPair {
@@ -11,27 +10,6 @@ export interface HeaderPair {
   value: string;
   /** Whether the service has a value for it, which it never returns. */
   isStored: boolean;
-}
-
-/** The values in the form of a webhook. */
-export interface WebhookDraft {
-  url: string;
-  description: string;
-  event_types: string[];
-  /** JSON as it was typed. Empty if there is none. */
-  filter: string;
-  format: Format;
-  /** JSON as it was typed. It is kept while another format is chosen. */
-  template: string;
-  workspace_id: string;
-  headers: HeaderPair[];
-  rate_limit: string;
-  /** Durations as they were typed. Empty for the waits of the service. */
-  retry_schedule: string;
-  /** ISO 8601. Empty for never. */
-  expires_at: string;
-  /** Whether a new webhook is created without a verification. */
-  isDisabled: boolean;
 }
 
 let lastKey = 0;
@@ -46,34 +24,27 @@ export function reopened(draft: WebhookDraft): WebhookDraft {
   return { ...draft, headers: draft.headers.map((pair) => ({ ...pair, key: newPair().key })) };
 }
 
-export const emptyDraft: WebhookDraft = {
-  url: '',
-  description: '',
-  event_types: [],
-  filter: '',
-  format: 'envelope',
-  template: '',
-  workspace_id: '',
-  headers: [],
-  rate_limit: '',
-  retry_schedule: '',
-  expires_at: '',
-  isDisabled: false,
-};
+/** The values in the form of a webhook. What there is none of is an empty text. */
+export type WebhookDraft = ReturnType<typeof draftOf>;
 
-export function draftOf(webhook: Webhook): WebhookDraft {
+export function draftOf(webhook: Partial<Webhook>) {
   return {
-    url: webhook.url,
+    url: webhook.url ?? '',
     description: webhook.description ?? '',
-    event_types: webhook.event_types,
+    event_types: webhook.event_types ?? [],
+    /** JSON as it was typed. */
     filter: jsonText(webhook.filter),
-    format: webhook.format,
+    format: webhook.format ?? 'envelope',
+    /** JSON as it was typed. It is kept while another format is chosen. */
     template: jsonText(webhook.template),
     workspace_id: webhook.workspace_id ?? '',
     headers: Object.keys(webhook.headers ?? {}).map((name) => ({ ...newPair(), name, isStored: true })),
-    rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
+    rate_limit: String(webhook.rate_limit ?? ''),
+    /** Durations as they were typed. Empty for the waits of the service. */
     retry_schedule: (webhook.retry_schedule ?? []).join(', '),
+    /** ISO 8601. Empty for never. */
     expires_at: webhook.expires_at ?? '',
+    /** Whether a new webhook is created without a verification. */
     isDisabled: false,
   };
 }
@@ -81,7 +52,7 @@ export function draftOf(webhook: Webhook): WebhookDraft {
 /** The fields of a webhook that the form can change. */
 type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
 
-const jsonText = (value: unknown) => (value === null ? '' : laidOut(value));
+const jsonText = (value: unknown) => (value == null ? '' : laidOut(value));
 
 /** Returns what a text means. Text that is not JSON stays text, and the service says that it is wrong. */
 const jsonOf = (text: string) => (text.trim() === '' ? null : (parsed(text) ?? text));

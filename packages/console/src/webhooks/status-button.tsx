@@ -8,18 +8,12 @@ import { webhookName } from '../api/webhook-name';
 import { showChanged } from '../api/webhooks';
 import { Button } from '../parts/button';
 import { Confirm, useConfirm } from '../parts/confirm';
+import { ProblemNote } from '../parts/states';
 import { showToast } from '../parts/toast';
 import { t } from '../text/language';
 
 /** Pauses, resumes or disables a webhook, or activates a disabled one. */
-export function StatusButtons({
-  webhook,
-  onActivationError,
-}: {
-  webhook: Webhook;
-  /** Gets the error of an activation, or undefined when another one starts. */
-  onActivationError: (error: Error | undefined) => void;
-}) {
+export function StatusButtons({ webhook }: { webhook: Webhook }) {
   const { retention_days: days } = useSettings();
   const { status } = webhook;
   const activate = useStatusChange(webhook);
@@ -28,16 +22,10 @@ export function StatusButtons({
     return (
       <>
         {status === 'paused' && <DisableButton webhook={webhook} />}
-        <Button
-          kind="primary"
-          disabled={activate.isPending}
-          onClick={() => {
-            onActivationError(undefined);
-            activate.mutate('active', { onError: onActivationError });
-          }}
-        >
+        <Button kind="primary" disabled={activate.isPending} onClick={() => activate.mutate('active')}>
           {activate.isPending ? busy : label}
         </Button>
+        {activate.error && <ProblemNote error={activate.error} isAction />}
       </>
     );
   }

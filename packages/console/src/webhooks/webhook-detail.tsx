@@ -1,18 +1,23 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useLive } from '../address/live';
 import { webhookName } from '../api/webhook-name';
 import type { JudgedWebhook } from '../api/webhook-verdict';
 import { webhookQuery } from '../api/webhooks';
+import { useZone } from '../browser/preferences';
 import { DeliveryTable } from '../deliveries/delivery-list';
 import { rereadAfterMs } from '../deliveries/next-attempt';
 import { Breadcrumb, Identifier } from '../parts/head';
 import { Loaded, ProblemNote } from '../parts/states';
-import { ReceiverTab } from '../receiver/receiver-tab';
+import { ReceiverTab } from '../receiver/receiver-code';
 import { usePermission } from '../session/token';
 import { useShownItem } from '../shell/views';
+import { useNow } from '../text/clock';
+import { formatRelative, formatSecond } from '../text/format';
 import { t } from '../text/language';
+import { formats } from '../webhook-editors/formats';
+import { attemptsText, useWaitsMs } from '../webhook-form/waits';
 import { Activity } from './activity';
 import { useVerification, VerifyButton } from './remedies';
 import { StatusButtons } from './status-button';
@@ -20,7 +25,6 @@ import { TestView } from './test-view';
 import { WebhookNote } from './webhook-note';
 import { WebhookSettings } from './webhook-settings';
 import { WebhookTag } from './webhook-tag';
-import { WebhookTraits } from './webhook-traits';
 
 export function WebhookDetail() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
@@ -44,7 +48,6 @@ export function WebhookDetail() {
 function Detail({ webhook }: { webhook: JudgedWebhook }) {
   const may = usePermission();
   const verify = useVerification(webhook);
-  const [activationError, setActivationError] = useState<Error>();
   const { tab = 'deliveries' } = useSearch({ from: '/webhooks/$webhookId' });
   const tabs = [
     { key: 'deliveries', name: t`Deliveries` },
@@ -68,7 +71,7 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         <Identifier id={webhook.id} />
         <span className="grow" />
         {/* The button to disable comes first: it must not appear below the pointer after "Verify now" or "Activate". */}
-        {may.send && <StatusButtons webhook={webhook} onActivationError={setActivationError} />}
+        {may.send && <StatusButtons webhook={webhook} />}
         {may.send && webhook.status === 'active' && (
           <Link
             to="/webhooks/$webhookId/replay"
@@ -83,7 +86,6 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
         <WebhookTraits webhook={webhook} />
       </div>
       {verify.error && webhook.status === 'unverified' && <ProblemNote error={verify.error} isAction />}
-      {activationError && webhook.status !== 'active' && <ProblemNote error={activationError} isAction />}
       {!isSlim && <WebhookNote webhook={webhook} isSlim={false} />}
       <nav className="tabs" aria-label={t`Sections of the webhook`}>
         {tabs.map(({ key, name }) => (
@@ -107,5 +109,29 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
       {shown === 'test' && <TestView webhook={webhook} />}
       {shown === 'receiver' && <ReceiverTab webhook={webhook} />}
     </>
+  );
+}
+
+const soonMs = 3 * 86_400_000;
+
+/** What is special about a webhook, in a line. */
+export function WebhookTraits({ webhook }: { webhook: Webhook }) {
+  const { filter, format, retry_schedule: waits, expires_at: at } = webhook;
+  const waitsMs = useWaitsMs(waits);
+  const now = useNow(15_000);
+  const shownZone = useZone();
+  if (!filter && format === 'envelope' && !waits && !at) return null;
+  const atMs = at ? Date.parse(at) : 0;
+  return (
+    <p className="lead traits">
+      {filter && <span>{t`With a filter`}</span>}
+      {format !== 'envelope' && <span>{t`Body: ${formats[format].name}`}</span>}
+      {waits && <span>{attemptsText(waitsMs)}</span>}
+      {at && (
+        <span className={atMs - now < soonMs ? 'warn-text' : undefined} title={formatSecond(atMs, shownZone)}>
+          {t`Deletes itself ${formatRelative(atMs, now)}`}
+        </span>
+      )}
+    </p>
   );
 }

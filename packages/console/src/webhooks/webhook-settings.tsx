@@ -1,11 +1,14 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
+import { useMatchRoute, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAction } from '../api/action';
 import { posthorn } from '../api/client';
 import { problemIn } from '../api/problem';
+import { hostOf, webhookName } from '../api/webhook-name';
 import { showChanged } from '../api/webhooks';
 import { Button } from '../parts/button';
+import { Confirm, useConfirm } from '../parts/confirm';
 import { Facts } from '../parts/facts';
 import { Form } from '../parts/form';
 import { ProblemNote } from '../parts/states';
@@ -15,10 +18,9 @@ import { RotateButton } from '../receiver/rotate-button';
 import { useUnresolvedRotation } from '../receiver/secrets';
 import { keptInput } from '../session/kept-input';
 import { usePermission, useToken } from '../session/token';
-import { t } from '../text/language';
+import { rich, t } from '../text/language';
 import { ExactTime } from '../text/time';
-import { BodyWords } from '../webhook-editors/body-row';
-import { FilterWords } from '../webhook-editors/filter-row';
+import { BodyWords, FilterWords } from '../webhook-editors/editor-rows';
 import { Unsaved } from '../webhook-form/unsaved';
 import { scheduleText, useWaitsMs } from '../webhook-form/waits';
 import {
@@ -30,7 +32,6 @@ import {
   type WebhookDraft,
 } from '../webhook-form/webhook-fields';
 import { isShownInForm, WebhookForm } from '../webhook-form/webhook-form';
-import { DeleteButton } from './delete-button';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
@@ -166,4 +167,46 @@ function ReadOnly({ webhook }: { webhook: Webhook }) {
       ]}
     />
   );
+}
+
+/** Deletes the webhook after the user has typed its name. */
+export function DeleteButton({ webhook }: { webhook: Webhook }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const isShown = useMatchRoute();
+  const name = webhookName(webhook);
+  const remove = useAction({
+    mutationFn: () => deleteIfFound(webhook.id),
+    onSuccess: async () => {
+      showToast(t`Deleted ${name}.`);
+      // The user may have gone on to another view. The other tabs of the webhook have nothing to show any more.
+      if (isShown({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }))
+        await navigate({ to: '/webhooks', ignoreBlocker: true });
+      client.removeQueries({ queryKey: ['webhooks', 'one', webhook.id] });
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+    },
+  });
+  const confirm = useConfirm(remove);
+  return (
+    <>
+      <Button kind="danger" onClick={confirm.ask}>{t`Delete…`}</Button>
+      <Confirm
+        {...confirm.dialog}
+        title={t`Delete ${name}?`}
+        action={remove.isPending ? t`Deleting…` : t`Delete`}
+        isDanger
+        name={webhook.description?.trim() || hostOf(webhook.url)}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>{rich`Nothing more is sent to ${<code>{webhook.url}</code>}. Waiting deliveries are canceled, and the webhook's deliveries are no longer listed. This cannot be undone.`}</p>
+      </Confirm>
+    </>
+  );
+}
+
+/** Deletes the webhook. Whoever deleted it, it is no failure if it is not found. */
+async function deleteIfFound(webhookId: string): Promise<void> {
+  await posthorn.webhooks.delete(webhookId).catch((error) => {
+    if (problemIn(error)?.code !== 'not_found') throw error;
+  });
 }
