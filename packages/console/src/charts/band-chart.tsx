@@ -1,13 +1,10 @@
 import { formatMs } from '../text/format';
 import { t } from '../text/language';
-import { Plot, type PlotProps } from './plot';
+import type { StatsBars } from './bars';
+import { Plot } from './plot';
 
 /** A duration over time: the median as a line and what 95% stay below as a band, on a scale of powers of ten. */
-export function BandChart({
-  p50,
-  p95,
-  ...plot
-}: PlotProps & { p50: readonly number[]; p95: readonly number[] }) {
+export function BandChart({ bars: { p50, p95, starts, stepMs }, label }: { bars: StatsBars; label: string }) {
   const known = p50.flatMap((low, index) => (low > 0 ? [low, p95[index] ?? low] : []));
   const least = Math.floor(Math.log10(Math.max(1, Math.min(...known))));
   const most = Math.max(least + 1, Math.ceil(Math.log10(Math.max(1, ...known))));
@@ -16,7 +13,9 @@ export function BandChart({
   const ticks = Array.from({ length: most - least + 1 }, (_, index) => 10 ** (least + index));
   return (
     <Plot
-      {...plot}
+      starts={starts}
+      stepMs={stepMs}
+      label={label}
       isLow
       textOf={(index) =>
         p50[index] ? `p50 ${formatMs(p50[index])} · p95 ${formatMs(p95[index] ?? 0)}` : t`no responses`

@@ -1,6 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import { noRange, type RangeSearch } from '../address/range';
+import type { RangeSearch } from '../address/range';
 import { type SearchOf, useSetSearch } from '../address/search';
 import { type DeliveryFilter, deliveryStates, loadPage } from '../api/deliveries';
 import { eventTypesQuery } from '../api/events';
@@ -89,7 +89,7 @@ export function DeliveryFilters({
       {search.event_id && (
         <Chip name="event" value={search.event_id} onRemove={() => set({ event_id: undefined })} />
       )}
-      <RangeChip search={search} name="created" onRemove={() => set(noRange)} />
+      <RangeChip search={search} name="created" />
       {search.from && failedMs > 0 && (
         <span className="soft small">{t`Starts earlier: what failed from ${formatClock(failedMs, shownZone, Date.now())} on can have been created before.`}</span>
       )}

@@ -137,14 +137,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
           query.hasNextPage ? (
             <NoneSoFar searchedTo={searchedTo} query={query} />
           ) : (
-            <NoDeliveries
-              isFiltered={isFiltered}
-              type={search.event_type}
-              state={state}
-              webhook={webhook}
-              webhooks={webhooks}
-              workspaceId={filter.workspace_id}
-            />
+            <NoDeliveries filter={filter} isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />
           )
         }
       >

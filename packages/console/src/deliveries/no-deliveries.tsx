@@ -33,37 +33,31 @@ const noneOf: Partial<Record<string, string>> = {
 
 /** Says why no delivery is listed, and what to do. */
 export function NoDeliveries({
+  filter: { state, event_type, workspace_id },
   isFiltered,
-  type,
-  state,
   webhook,
   webhooks,
-  workspaceId,
 }: {
+  filter: DeliveryFilter;
   isFiltered: boolean;
-  /** The event type that the list is filtered by. */
-  type: string | undefined;
-  state: DeliveryFilter['state'];
   webhook: Webhook | undefined;
   webhooks: Webhook[] | undefined;
-  /** The workspace that the list is limited to. */
-  workspaceId: string | undefined;
 }) {
   const token = useToken();
   if (isFiltered) {
     return (
       <NoMatch
         title={(state && noneOf[state]) || t`No matching deliveries`}
-        type={type}
-        workspaceId={workspaceId}
+        type={event_type}
+        workspaceId={workspace_id}
       />
     );
   }
   if (webhooks?.length === 0) return <FirstWebhook />;
-  if (workspaceId) {
+  if (workspace_id) {
     return (
       <Empty
-        title={t`No deliveries to webhooks of ${workspaceId}`}
+        title={t`No deliveries to webhooks of ${workspace_id}`}
         actions={<WholeOrganization className="btn" />}
       >
         <p>{t`Deliveries to organization-wide webhooks are not listed while a workspace is selected.`}</p>

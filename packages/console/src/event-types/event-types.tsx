@@ -41,7 +41,7 @@ function Catalogue({ types }: { types: EventType[] }) {
   return (
     <>
       <div className="filters">
-        <FilterInput label={t`Filter event types`} placeholder={t`Filter by name or description`} value={q} />
+        <FilterInput label={t`Filter event types`} placeholder={t`Filter by name or description`} />
       </div>
       <div className={shown ? 'tree with-one' : 'tree'}>
         <nav aria-label={t`Event types`}>
@@ -201,19 +201,21 @@ export function SchemaTable({ schema }: { schema: EventType['schema'] }) {
   const rows = rowsOf(schema as JsonSchema);
   if (rows.length === 0) return <p className="soft">{t`The payload has no fixed fields.`}</p>;
   return (
-    <Table className="schema" columns={schemaColumns}>
-      {rows.map((row) => (
-        <tr key={row.path}>
-          <td className="mono">
-            {row.path}
-            {!row.isRequired && <span className="soft"> {t`optional`}</span>}
-          </td>
-          <td className="soft">{row.type}</td>
-          <td>
-            <WithCode text={row.note} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <div className="schema">
+      <Table columns={schemaColumns}>
+        {rows.map((row) => (
+          <tr key={row.path}>
+            <td className="mono">
+              {row.path}
+              {!row.isRequired && <span className="soft"> {t`optional`}</span>}
+            </td>
+            <td className="soft">{row.type}</td>
+            <td>
+              <WithCode text={row.note} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </div>
   );
 }

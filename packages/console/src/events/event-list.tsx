@@ -152,7 +152,7 @@ const Row = memo(function Row({
         </EventLink>
         <span className="second parts narrow">
           <span className="cut mono">{event.subject.id}</span>
-          {showsOutcome && <Outcome eventId={event.id} found={outcome} isNamed />}
+          {showsOutcome && <Outcome id={event.id} found={outcome} isNamed />}
         </span>
       </td>
       <td className="wide">
@@ -171,7 +171,7 @@ const Row = memo(function Row({
       <td className="wide roomy soft mono">{event.workspace_id ?? '–'}</td>
       {showsOutcome && (
         <td className="r wide">
-          <Outcome eventId={event.id} found={outcome} />
+          <Outcome id={event.id} found={outcome} />
         </td>
       )}
     </tr>

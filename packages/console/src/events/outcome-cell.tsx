@@ -17,31 +17,23 @@ const lookedAt = { marginPx: 0, forMs: 1_000 };
 
 /**
  * How many webhooks received the event. Unless the search of the page found that all of them did, the deliveries of the
- * event are looked up, because the search does not find redeliveries and replays.
+ * event are looked up, because the search does not find redeliveries and replays. It is named where no head says what
+ * it is.
  */
-export function Outcome({
-  eventId,
-  found,
-  isNamed = false,
-}: {
-  eventId: string;
-  found: FoundOutcome;
-  /** Whether there is no head that says what it is. */
-  isNamed?: boolean;
-}) {
+export function Outcome({ id, found, isNamed }: { id: string; found: FoundOutcome; isNamed?: boolean }) {
   const [text, isOnScreen] = useOnScreen<HTMLSpanElement>(lookedAt);
   const { isLive } = useLive();
   const inSearch = typeof found === 'object' ? found : undefined;
   const mustLookUp = found === 'missing' || (inSearch !== undefined && inSearch.delivered < inSearch.all);
   const { data, error } = useQuery({
-    ...eventDeliveriesQuery(eventId),
-    queryFn: ({ signal }) => lookUp(() => loadEventDeliveries(eventId, signal), signal),
+    ...eventDeliveriesQuery(id),
+    queryFn: ({ signal }) => lookUp(() => loadEventDeliveries(id, signal), signal),
     enabled: mustLookUp && isOnScreen,
     // A delivery that has ended changes only if the event is sent again.
     staleTime: ({ state }) => (state.data?.data.every(({ final }) => final) ? lookUpEveryMs : staleMs),
     refetchInterval: isLive && lookUpEveryMs,
   });
-  const lookedUp = data && !data.hasMore ? outcomesOf([data]).get(eventId) : undefined;
+  const lookedUp = data && !data.hasMore ? outcomesOf([data]).get(id) : undefined;
   const outcome = mustLookUp && data ? lookedUp : inSearch;
   const isNone = mustLookUp && data?.data.length === 0;
   // Until the event is looked up, what the search found is the best that is known.

@@ -1,3 +1,4 @@
+import { useSearch } from '@tanstack/react-router';
 import { type ReactNode, useId, useState } from 'react';
 import { useFieldValue } from '../address/field-value';
 import { noRange, type RangeSearch, rangeChoices } from '../address/range';
@@ -67,21 +68,14 @@ export function FilterBar<Name extends string>({
           )
         );
       })}
-      <RangeChip search={search} onRemove={() => set(noRange)} />
+      <RangeChip search={search} name={t`time`} />
     </div>
   );
 }
 
 /** The field that `/` focuses. What is typed is kept in the URL as `q`. */
-export function FilterInput({
-  label,
-  placeholder,
-  value,
-}: {
-  label: string;
-  placeholder: string;
-  value: string;
-}) {
+export function FilterInput({ label, placeholder }: { label: string; placeholder: string }) {
+  const value = useSearch({ strict: false, select: ({ q = '' }) => q });
   const set = useSetSearch({ replace: true });
   const field = useFieldValue(value, (q) => set({ q }));
   return (
@@ -164,16 +158,8 @@ export function Chip({ name, value, onRemove }: { name: string; value: string; o
 }
 
 /** The two times of a range in the URL. A length that ends now is shown by the range picker. */
-export function RangeChip({
-  search,
-  name = t`time`,
-  onRemove,
-}: {
-  search: RangeSearch;
-  /** What the range applies to. */
-  name?: string;
-  onRemove: () => void;
-}) {
+export function RangeChip({ search, name }: { search: RangeSearch; name: string }) {
+  const set = useSetSearch();
   const shownZone = useZone();
   if (!search.from) return null;
   const [fromMs, toMs] = [Date.parse(search.from), Date.parse(search.to ?? '')];
@@ -182,7 +168,7 @@ export function RangeChip({
   const value = Number.isNaN(fromMs + toMs)
     ? `${clock(search.from)} – ${search.to ? clock(search.to) : t`now`}`
     : formatRange(fromMs, toMs, shownZone, Date.now());
-  return <Chip name={name} value={value} onRemove={onRemove} />;
+  return <Chip name={name} value={value} onRemove={() => set(noRange)} />;
 }
 
 const anyTime = { key: 'any', label: t`Any time` } as const;

@@ -49,51 +49,29 @@ export function MoreButton({
   );
 }
 
-/** A list that is read page by page: its rows, what says why there are none, or what stands in for them until then. */
+/**
+ * A list that is read page by page: its rows, what says why there are none, or what stands in for them until then. At its
+ * end: how many rows are shown, and a button that loads more.
+ */
 export function Listed({
   query,
   count,
-  empty,
-  children,
-  ...end
-}: {
-  query: Pages & Pick<UseQueryResult, 'data' | 'isPlaceholderData' | 'refetch'>;
-  count: number;
-  empty: ReactNode;
-  children: ReactNode;
-} & Omit<Parameters<typeof More>[0], 'query' | 'count'>) {
-  const { data, error, isFetchNextPageError, isPlaceholderData, refetch } = query;
-  const problem = problemIn(error);
-  return (
-    <>
-      {problem && !isFetchNextPageError && <ProblemNote error={problem} onRetry={() => void refetch()} />}
-      {!data && !problem && <Skeleton lines={10} />}
-      {data !== undefined && count === 0 && empty}
-      {count > 0 && (
-        <div className={isPlaceholderData ? 'dimmed' : undefined}>
-          {children}
-          <More count={count} query={query} {...end} />
-        </div>
-      )}
-    </>
-  );
-}
-
-/** The end of a list: how many rows are shown, and a button that loads more. */
-function More({
-  count,
   all,
   searchedTo,
-  query,
+  empty,
+  children,
 }: {
+  query: Pages & Pick<UseQueryResult, 'data' | 'isPlaceholderData' | 'refetch'>;
   count: number;
   /** Says how many rows there are, once all are shown. */
   all: string;
   /** How far back the list was searched, if that is further than its last row. */
   searchedTo?: string | undefined;
-  query: Pages;
+  empty: ReactNode;
+  children: ReactNode;
 }) {
-  const { hasNextPage } = query;
+  const { data, error, hasNextPage, isFetchNextPageError, isPlaceholderData, refetch } = query;
+  const problem = problemIn(error);
   const { history } = useRouter();
   const end = useRef<HTMLDivElement>(null);
   const lastLink = useRef<HTMLElement>(undefined);
@@ -106,23 +84,31 @@ function More({
   }, [hasNextPage]);
   return (
     <>
-      <MoreError query={query} />
-      <div className="more" ref={end}>
-        {hasNextPage && (
-          <MoreButton
-            query={query}
-            isSearch={searchedTo !== undefined}
-            onPress={() => {
-              lastLink.current = linksBefore(end.current).at(-1);
-              rememberLastRow(history.location);
-            }}
-          />
-        )}
-        <span role="status">
-          {hasNextPage ? t`${formatCount(count)} shown, newest first` : all}
-          {hasNextPage && searchedTo && <>, {rich`searched back to ${<ClockTime at={searchedTo} />}`}</>}
-        </span>
-      </div>
+      {problem && !isFetchNextPageError && <ProblemNote error={problem} onRetry={() => void refetch()} />}
+      {!data && !problem && <Skeleton lines={10} />}
+      {data !== undefined && count === 0 && empty}
+      {count > 0 && (
+        <div className={isPlaceholderData ? 'dimmed' : undefined}>
+          {children}
+          <MoreError query={query} />
+          <div className="more" ref={end}>
+            {hasNextPage && (
+              <MoreButton
+                query={query}
+                isSearch={searchedTo !== undefined}
+                onPress={() => {
+                  lastLink.current = linksBefore(end.current).at(-1);
+                  rememberLastRow(history.location);
+                }}
+              />
+            )}
+            <span role="status">
+              {hasNextPage ? t`${formatCount(count)} shown, newest first` : all}
+              {hasNextPage && searchedTo && <>, {rich`searched back to ${<ClockTime at={searchedTo} />}`}</>}
+            </span>
+          </div>
+        </div>
+      )}
     </>
   );
 }

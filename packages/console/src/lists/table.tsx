@@ -10,17 +10,9 @@ export interface Column {
 }
 
 /** The head of a table whose columns keep their widths, whatever is in their cells. */
-export function Table({
-  columns,
-  className,
-  children,
-}: {
-  columns: readonly Column[];
-  className?: string;
-  children: ReactNode;
-}) {
+export function Table({ columns, children }: { columns: readonly Column[]; children: ReactNode }) {
   return (
-    <table className={className}>
+    <table>
       <thead>
         <tr>
           {columns.map(({ name, className, width, onPhone = width }, index) => (

@@ -12,14 +12,14 @@ import { useIsPast } from '../text/clock';
 import { shortId } from '../text/identifier';
 import { plural, t } from '../text/language';
 import { TimeAgo } from '../text/time';
-import { isWithin, mayOpenReference, overlay, referencePath, type View, viewsOf } from './views';
+import { isWithin, mayOpenReference, overlay, referencePath, viewsOf } from './views';
 
 export function SideBar({ token }: { token: Token | undefined }) {
   return (
     <div className="side">
       <Brand />
       <nav aria-label={t`Views`}>
-        <ViewLinks token={token} views={viewsOf(token)} />
+        <ViewLinks token={token} />
       </nav>
       {token && mayOpenReference(token) && (
         <a href={referencePath} target="_blank" rel="noopener" className="reference">{t`API reference`}</a>
@@ -48,7 +48,7 @@ function ofToken({ scopes, portal }: Token): string {
 export function BottomBar({ token }: { token: Token }) {
   return (
     <nav className="bottom" aria-label={t`Bottom navigation`}>
-      <ViewLinks token={token} views={viewsOf(token).filter(({ icon }) => icon)} isOnPhone />
+      <ViewLinks token={token} isOnPhone />
       <button type="button" onClick={() => overlay.set('more')}>
         <Icon name="more" size={16} />
         {t`More`}
@@ -57,16 +57,9 @@ export function BottomBar({ token }: { token: Token }) {
   );
 }
 
-/** Links to views. The one to the webhooks says how many of them need attention. */
-function ViewLinks({
-  token,
-  views,
-  isOnPhone = false,
-}: {
-  token: Token | undefined;
-  views: View[];
-  isOnPhone?: boolean;
-}) {
+/** Links to views, on a phone only to those with an icon. The one to the webhooks says how many of them need attention. */
+function ViewLinks({ token, isOnPhone }: { token: Token | undefined; isOnPhone?: boolean }) {
+  const views = viewsOf(token).filter(({ icon }) => icon || !isOnPhone);
   const path = useLocation({ select: ({ pathname }) => pathname });
   const attention = useAttention(token);
   const need = plural(attention, 'needs attention', 'need attention');

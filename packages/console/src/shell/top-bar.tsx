@@ -53,9 +53,10 @@ export function TopBar({ token }: { token: Token | undefined }) {
         className="pill search"
         onClick={() => overlay.set('palette')}
         title={t`Go anywhere`}
+        aria-label={t`Search`}
       >
         <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd>
-        <span>{t`Search`}</span>
+        <span className="wide">{t`Search`}</span>
         <Icon name="search" size={14} />
       </button>
       {token && <Account token={token} />}

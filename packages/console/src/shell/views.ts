@@ -14,7 +14,7 @@ const views = [
   { to: '/audit', name: t`Audit log`, key: 'a', icon: undefined, may: 'readAudit' },
 ] as const;
 
-export type View = (typeof views)[number];
+type View = (typeof views)[number];
 
 /** Returns the views that the token may see. */
 export function viewsOf(token: Token | undefined): View[] {

@@ -8,7 +8,7 @@ import { ProblemNote, Skeleton } from '../parts/states';
 import { useNow } from '../text/clock';
 import { formatClock } from '../text/format';
 import { t } from '../text/language';
-import type { RowProps } from './editor-rows';
+import type { EditorProps } from './editor-rows';
 import { EventTree } from './event-tree';
 import { type Filter, parsed } from './filter-rules';
 import { type Format, formats } from './formats';
@@ -16,10 +16,8 @@ import { JsonField } from './json-field';
 import { usePreview, useSubscription } from './preview';
 import { canName, insertion, startNames, startOf } from './template-text';
 
-type Props = Omit<RowProps, 'fault'> & { isNew: boolean; onClose: () => void };
-
 /** Edits what the body of a request looks like. Beside it, the body for a recent event, as the service makes it. */
-export function BodyEditor({ draft, isNew, onChange, onClose }: Props) {
+export function BodyEditor({ draft, isNew, onChange, onClose }: EditorProps & { isNew: boolean }) {
   const { format, template } = draft;
   const isTemplate = format === 'template';
   const shownZone = useZone();

@@ -36,6 +36,8 @@ export interface RowProps {
   onChange: (part: Partial<WebhookDraft>) => void;
 }
 
+export type EditorProps = Omit<RowProps, 'fault'> & { onClose: () => void };
+
 /** A field of a webhook in words, with a button that opens its editor. */
 export function EditorRow({
   name,

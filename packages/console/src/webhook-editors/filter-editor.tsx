@@ -7,7 +7,7 @@ import { Dialog } from '../parts/dialog';
 import { formatCount } from '../text/format';
 import { t } from '../text/language';
 import { ConditionRow } from './condition-row';
-import type { RowProps } from './editor-rows';
+import type { EditorProps } from './editor-rows';
 import { EventTree } from './event-tree';
 import { fieldsOf } from './fields';
 import {
@@ -28,11 +28,7 @@ import { usePreview, useSubscription } from './preview';
 import { PreviewResults } from './preview-results';
 
 /** Edits the filter of a webhook as JSON text; an empty text is no filter. Beside it, what it would have let through. */
-export function FilterEditor({
-  draft,
-  onChange,
-  onClose,
-}: Omit<RowProps, 'fault'> & { onClose: () => void }) {
+export function FilterEditor({ draft, onChange, onClose }: EditorProps) {
   const text = draft.filter;
   const [conditions, setConditions] = useState(() => conditionsOf(text));
   const listId = useId();

@@ -99,15 +99,8 @@ export function JsonField({
   );
 }
 
-/** What is wrong with JSON, each with its place. */
-export function JsonFaults({
-  faults,
-  onLine,
-}: {
-  faults: readonly Fault[];
-  /** Goes to a line. */
-  onLine?: (line: number) => void;
-}) {
+/** What is wrong with JSON, each with its place, and a way to go to its line. */
+export function JsonFaults({ faults, onLine }: { faults: Fault[]; onLine?: (line: number) => void }) {
   if (faults.length === 0) return null;
   return (
     <div role="alert">

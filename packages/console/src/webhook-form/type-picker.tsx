@@ -1,4 +1,3 @@
-import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../api/events';
@@ -83,65 +82,44 @@ export function TypePicker({
               {rich`All events ${<code>*</code>}`}
             </Check>
           )}
-          {[...domains].map(([domain, ofDomain]) => (
-            <Domain
-              key={domain}
-              domain={domain}
-              types={ofDomain}
-              chosen={chosen}
-              isAll={isAll}
-              onToggle={toggle}
-              {...(onShowSample && { onShowSample })}
-            />
-          ))}
+          {[...domains].map(([domain, ofDomain]) => {
+            const whole = `${domain}.*`;
+            const isWhole = isAll || chosen.includes(whole);
+            return (
+              <fieldset key={domain}>
+                <legend className="hidden-visually">{domain}</legend>
+                <Check
+                  className="domain"
+                  checked={isWhole}
+                  disabled={isAll}
+                  onChange={(isOn) => toggle(whole, isOn)}
+                >
+                  <code>{whole}</code>
+                </Check>
+                {ofDomain.map(({ type, description }) => (
+                  <label className="check one" key={type} onMouseEnter={() => onShowSample?.(type)}>
+                    <input
+                      type="checkbox"
+                      checked={isWhole || chosen.includes(type)}
+                      disabled={isWhole}
+                      onFocus={() => onShowSample?.(type)}
+                      onChange={(event) => toggle(type, event.target.checked)}
+                    />
+                    <span>
+                      <code>{type}</code>
+                      <span className="what">
+                        <WithCode text={description} />
+                      </span>
+                    </span>
+                  </label>
+                ))}
+              </fieldset>
+            );
+          })}
           {types && matching.length === 0 && <p className="soft">{t`No matching event types.`}</p>}
         </div>
       </div>
       <Remark fault={fault} />
     </div>
-  );
-}
-
-function Domain({
-  domain,
-  types,
-  chosen,
-  isAll,
-  onToggle,
-  onShowSample,
-}: {
-  domain: string;
-  types: EventType[];
-  chosen: string[];
-  isAll: boolean;
-  onToggle: (pattern: string, isOn: boolean) => void;
-  onShowSample?: (type: string) => void;
-}) {
-  const whole = `${domain}.*`;
-  const isWhole = isAll || chosen.includes(whole);
-  return (
-    <fieldset>
-      <legend className="hidden-visually">{domain}</legend>
-      <Check className="domain" checked={isWhole} disabled={isAll} onChange={(isOn) => onToggle(whole, isOn)}>
-        <code>{whole}</code>
-      </Check>
-      {types.map(({ type, description }) => (
-        <label className="check one" key={type} onMouseEnter={() => onShowSample?.(type)}>
-          <input
-            type="checkbox"
-            checked={isWhole || chosen.includes(type)}
-            disabled={isWhole}
-            onFocus={() => onShowSample?.(type)}
-            onChange={(event) => onToggle(type, event.target.checked)}
-          />
-          <span>
-            <code>{type}</code>
-            <span className="what">
-              <WithCode text={description} />
-            </span>
-          </span>
-        </label>
-      ))}
-    </fieldset>
   );
 }

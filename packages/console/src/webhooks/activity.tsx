@@ -128,7 +128,6 @@ function FigureRow({ stats, period }: { stats: Stats; period: string }) {
 }
 
 function ResponseTimes({ stats }: { stats: Stats }) {
-  const bars = barsOf(stats);
   const { p50_ms: p50, p95_ms: p95 } = stats.totals;
   // Without responses, the axis would have no meaning.
   const isNone = p50 === null || p95 === null;
@@ -142,13 +141,7 @@ function ResponseTimes({ stats }: { stats: Stats }) {
       </div>
       {!isNone && (
         <>
-          <BandChart
-            starts={bars.starts}
-            stepMs={bars.stepMs}
-            p50={bars.p50}
-            p95={bars.p95}
-            label={t`Response times: p50 ${p50} ms, p95 ${p95} ms`}
-          />
+          <BandChart bars={barsOf(stats)} label={t`Response times: p50 ${p50} ms, p95 ${p95} ms`} />
           <p className="soft small">{t`The line is p50, and the band reaches up to p95.`}</p>
         </>
       )}

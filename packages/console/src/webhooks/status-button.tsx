@@ -32,7 +32,7 @@ export function StatusButtons({ webhook }: { webhook: Webhook }) {
   return (
     <>
       {status === 'active' && (
-        <ConfirmedChange webhook={webhook} to="paused" verb={t`Pause`} busy={t`Pausing…`}>
+        <ConfirmedChange webhook={webhook} to="paused">
           <p>{t`Nothing is sent from now on, and nothing fails because of it. Events are still recorded, and their deliveries wait. Retries keep their place.`}</p>
           <p>{t`When you resume the webhook, what waits is sent, oldest first. Only deliveries of events older than ${days} days are lost.`}</p>
         </ConfirmedChange>
@@ -44,7 +44,7 @@ export function StatusButtons({ webhook }: { webhook: Webhook }) {
 
 function DisableButton({ webhook }: { webhook: Webhook }) {
   return (
-    <ConfirmedChange webhook={webhook} to="disabled" verb={t`Disable`} busy={t`Disabling…`}>
+    <ConfirmedChange webhook={webhook} to="disabled">
       <p>{t`Deliveries stop immediately, and those that are waiting fail without any further attempts. No deliveries are created for events that are recorded while the webhook is disabled. You can send all of these events later with a replay.`}</p>
       {webhook.status !== 'unverified' && <p>{t`To keep what is waiting, pause the webhook instead.`}</p>}
     </ConfirmedChange>
@@ -71,20 +71,12 @@ function useStatusChange(webhook: Webhook, onChanged?: () => void) {
   });
 }
 
+const verbs = { paused: [t`Pause`, t`Pausing…`], disabled: [t`Disable`, t`Disabling…`] } as const;
+type Change = keyof typeof verbs;
+
 /** A change of the status, after a question that says what it does. */
-function ConfirmedChange({
-  webhook,
-  to,
-  verb,
-  busy,
-  children,
-}: {
-  webhook: Webhook;
-  to: 'paused' | 'disabled';
-  verb: string;
-  busy: string;
-  children: ReactNode;
-}) {
+function ConfirmedChange({ webhook, to, children }: { webhook: Webhook; to: Change; children: ReactNode }) {
+  const [verb, busy] = verbs[to];
   const change = useStatusChange(webhook, () => confirm.close());
   const confirm = useConfirm(change);
   return (

@@ -76,7 +76,7 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
   return (
     <>
       <div className="filters">
-        <FilterInput label={t`Filter webhooks`} placeholder={t`Filter by name, URL or type`} value={q} />
+        <FilterInput label={t`Filter webhooks`} placeholder={t`Filter by name, URL or type`} />
         <Segmented
           label={t`Which webhooks`}
           choices={[
