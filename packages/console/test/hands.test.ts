@@ -224,7 +224,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByLabel('Select all deliveries shown').check();
     await pressKey(page, 'r');
     const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
-    await dialog.getByText('3 of them are waiting to retry').waitFor();
+    await dialog.getByText('3 deliveries are waiting to retry').waitFor();
     await dialog.getByRole('button', { name: 'Redeliver' }).click();
     await page.getByText('Too many requests.').waitFor();
     await page.getByText('3 deliveries are on the way.').waitFor();
@@ -258,7 +258,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('button', { name: 'Given up' }).click();
     await page.getByText('2 deliveries selected, 2 not shown').waitFor();
     await pressKey(page, 'r');
-    await page.getByText('2 of the selected deliveries are not shown in the list.').waitFor();
+    await page.getByText('2 selected deliveries are not shown in the list.').waitFor();
     await page.keyboard.press('Escape');
     await page.goBack();
     await page.getByText('2 deliveries selected', { exact: true }).waitFor();

@@ -393,7 +393,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('alert').getByText('req-verify').waitFor();
     await tenant.request('DELETE', `/v1/webhooks/${body.data.id}`);
     await page.getByRole('button', { name: 'Verify now' }).click();
-    await page.locator('main').getByRole('link', { name: 'All webhooks' }).waitFor();
+    await page.getByRole('alert').getByText('The webhook does not exist').waitFor();
     expect(await page.getByRole('button', { name: 'Verify now' }).count()).toBe(0);
     expect(unexpected(faults, /status of (404|500)/)).toEqual([]);
   });
@@ -528,7 +528,10 @@ describeInBrowser('the views of the console', async (open) => {
     const responded = await tenant.request('GET', '/v1/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV');
     expect(await note.textContent()).toContain(responded.body.detail);
     expect(await note.locator('code').textContent()).toMatch(/^[\w.-]{8,}$/);
-    await note.getByRole('link', { name: 'All events' }).waitFor();
+    await page
+      .getByRole('navigation', { name: 'Breadcrumb' })
+      .getByRole('link', { name: 'Events' })
+      .waitFor();
     await expectAccessible(page, 'a problem', 'main');
     // Where nothing is loading any more, nothing looks as if it were.
     await page.route(/\/v1\/(webhooks|stats)\?/, (route) => route.fulfill({ status: 500, body: '{}' }));
@@ -734,7 +737,9 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByLabel('Select all deliveries shown').check();
     await pressKey(page, 'r');
     const dialog = page.getByRole('alertdialog', { name: 'Nothing to redeliver' });
-    await dialog.getByText('The selected delivery is waiting until its webhook is active.').waitFor();
+    await dialog
+      .getByText('1 selected delivery is skipped: it is waiting until its webhook is active.')
+      .waitFor();
     expect(await dialog.getByRole('button').allInnerTexts()).toEqual(['Close']);
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('link', { name: 'waiting for the webhook' }).click();

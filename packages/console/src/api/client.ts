@@ -1,10 +1,12 @@
 import { Posthorn } from '@posthorn/client';
-import { endSession, session } from '../session/session';
+import { endSession, session, tokenOf } from '../session/session';
 import { t } from '../text/language';
 import { noteRateLimited, noteUnavailable, noteUnreachable } from './connection';
 
 /** Longer than a test may take: the longest delivery timeout that an operator can set. */
 const timeoutMs = 11 * 60_000;
+
+const tokenNow = () => tokenOf(session.get()) ?? '';
 
 /**
  * The public API, with the token of this tab. It never repeats a request on its own: the views decide how to
@@ -17,11 +19,6 @@ export const posthorn = new Posthorn({
   timeoutMs,
   fetch: watchedFetch,
 });
-
-function tokenNow(): string {
-  const now = session.get();
-  return now.kind === 'open' ? now.token : '';
-}
 
 /** Sends a request, and notes what its response says about the connection and the session. */
 async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {

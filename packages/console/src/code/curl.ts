@@ -16,15 +16,12 @@ export function curlOfRequest(request: SentRequest): string {
   return `curl ${quoted(request.url ?? '')} \\\n${headers.join('')}  --data-binary ${quoted(request.body ?? '')}`;
 }
 
-/** Returns a command that sends an event with a signature. The user adds the secret, which the console does not have. */
-export function triggerCommand(eventId: string, url: string): string {
-  return `node posthorn.mjs trigger ${eventId} --to ${quoted(url)} --secret whsec_…`;
-}
-
-/** Returns a command that downloads the command line from the service. */
-export function downloadCommand(): string {
-  return `curl -O ${location.origin}/cli/posthorn.mjs`;
-}
+/** Returns the commands that send an event with a signature. The user adds the secret, which the console does not have. */
+export const triggerCommands = (eventId: string, url: string) => [
+  `curl -O ${location.origin}/cli/posthorn.mjs`,
+  'node posthorn.mjs login',
+  `node posthorn.mjs trigger ${eventId} --to ${quoted(url)} --secret whsec_…`,
+];
 
 /**
  * Returns a command that posts JSON, with one member per line. The caller quotes the URL and the header, because they

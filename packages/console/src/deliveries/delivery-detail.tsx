@@ -9,7 +9,7 @@ import { deliveryQuery, findDelivery } from '../api/deliveries';
 import { isOutcomeUnknown } from '../api/problem';
 import { webhookName } from '../api/webhook-name';
 import { webhookQuery } from '../api/webhooks';
-import { curlOfRequest, downloadCommand, triggerCommand } from '../code/curl';
+import { curlOfRequest, triggerCommands } from '../code/curl';
 import { PrettySwitch } from '../code/json-text';
 import { RequestBox, ResponseBox } from '../code/wire';
 import { Button } from '../parts/button';
@@ -147,11 +147,7 @@ function Body({ delivery, webhook }: { delivery: Detail; webhook: Webhook | unde
           <summary>{t`Send this again with a signature`}</summary>
           <div className="stack">
             <p className="soft">{t`The console does not have the secret. The command line signs the event with the one that you give it:`}</p>
-            {[
-              downloadCommand(),
-              'node posthorn.mjs login',
-              triggerCommand(delivery.event_id, request.url),
-            ].map((command) => (
+            {triggerCommands(delivery.event_id, request.url).map((command) => (
               <CopyLine key={command} text={command} what={t`the command`} />
             ))}
           </div>

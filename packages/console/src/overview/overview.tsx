@@ -30,7 +30,16 @@ export function Overview() {
   const token = useToken();
   if (may.readWebhooks) return <Figures />;
   const first = viewsOf(token)[0];
-  return first ? <Navigate to={first.to} replace /> : <NoScopes />;
+  if (first) return <Navigate to={first.to} replace />;
+  return (
+    <Empty
+      title={t`This token cannot see anything`}
+      isPage
+      actions={<Link to="/token" className="btn">{t`About this token`}</Link>}
+    >
+      <p>{rich`It is valid, but it has no scopes. Ask the operator for a token with ${<code>events:read</code>} or ${<code>webhooks:read</code>}.`}</p>
+    </Empty>
+  );
 }
 
 function Figures() {
@@ -136,17 +145,5 @@ function FigureRow({ period, stats, waiting }: { period: string; stats?: Stats; 
       </Figure>
       <Figure name={t`response time ${period}, p50 / p95`}>{totals ? [p50, p95] : bone}</Figure>
     </div>
-  );
-}
-
-function NoScopes() {
-  return (
-    <Empty
-      title={t`This token cannot see anything`}
-      isPage
-      actions={<Link to="/token" className="btn">{t`About this token`}</Link>}
-    >
-      <p>{rich`It is valid, but it has no scopes. Ask the operator for a token with ${<code>events:read</code>} or ${<code>webhooks:read</code>}.`}</p>
-    </Empty>
   );
 }

@@ -28,7 +28,14 @@ export function Problems({ webhooks }: { webhooks: JudgedWebhook[] }) {
         const condition = shownStatusOf(webhook);
         if (condition === 'failing') return <FailingProblem key={webhook.id} webhook={webhook} />;
         if (condition === 'unverified') return <UnverifiedProblem key={webhook.id} webhook={webhook} />;
-        return <DisabledProblem key={webhook.id} webhook={webhook} />;
+        return (
+          <Problem
+            key={webhook.id}
+            webhook={webhook}
+            says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
+            remedy={t`It receives no events. Fix the receiver, activate the webhook, then replay the events that it missed.`}
+          />
+        );
       })}
       {webhooks.length > shownMax && (
         <li className="problem">
@@ -141,16 +148,6 @@ const disabledBecause = {
   failing: t`was disabled: every attempt failed for 5 days.`,
   manual: t`is disabled.`,
 };
-
-function DisabledProblem({ webhook }: { webhook: JudgedWebhook }) {
-  return (
-    <Problem
-      webhook={webhook}
-      says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
-      remedy={t`It receives no events. Fix the receiver, activate the webhook, then replay the events that it missed.`}
-    />
-  );
-}
 
 /** The webhooks whose receivers asked to wait. There is nothing to do about them, so they are not among the problems. */
 export function Waiting({ webhooks }: { webhooks: JudgedWebhook[] }) {

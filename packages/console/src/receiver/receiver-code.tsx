@@ -7,7 +7,7 @@ import { Segmented } from '../parts/button';
 import { CopyLine } from '../parts/copy';
 import { t } from '../text/language';
 import { frameworks, placeOf } from './frameworks';
-import { freshSecretOf, useUnresolvedRotation } from './secrets';
+import { freshSecrets, useUnresolvedRotation } from './secrets';
 
 /** The code of a receiver at a URL in the user's framework, with the secret filled in if it is known. */
 export function ReceiverCode({ url, secret }: { url: string; secret: string | undefined }) {
@@ -43,7 +43,7 @@ export function SecretBox({ secret }: { secret: string }) {
 
 /** The code of a receiver for this webhook. */
 export function ReceiverTab({ webhook }: { webhook: Webhook }) {
-  const secret = freshSecretOf(webhook.id);
+  const secret = freshSecrets.get(webhook.id);
   const rotation = useUnresolvedRotation(webhook.id);
   return (
     <div className="stack">

@@ -13,8 +13,8 @@ import { t } from '../text/language';
 import { SecretBox } from './receiver-code';
 import {
   forgetRotation,
+  freshSecrets,
   gracePeriods,
-  keepFreshSecret,
   type Rotation,
   rememberRotation,
   useUnresolvedRotation,
@@ -32,7 +32,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
     mutationFn: ({ rotation: { secret, grace, key } }: { rotation: Rotation; isRepeated: boolean }) =>
       posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
     onSuccess: (rotated, { rotation }) => {
-      keepFreshSecret(webhook.id, rotation.secret);
+      freshSecrets.set(webhook.id, rotation.secret);
       forgetRotation(webhook.id);
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
     },

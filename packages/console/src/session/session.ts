@@ -53,16 +53,12 @@ export function markPortal(isPortal: boolean): void {
   if (isPortal) tabStorage.set(portalKey, '1');
 }
 
-function signOut(): void {
+/** Signs out, and forgets what was loaded. */
+export function leave(client: QueryClient): void {
   tabStorage.remove(tokenKey);
   tabStorage.remove(portalKey);
   forgetInput();
   session.set({ kind: 'none' });
-}
-
-/** Signs out, and forgets what was loaded. */
-export function leave(client: QueryClient): void {
-  signOut();
   client.clear();
 }
 

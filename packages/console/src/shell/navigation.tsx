@@ -12,7 +12,7 @@ import { useIsPast } from '../text/clock';
 import { shortId } from '../text/identifier';
 import { plural, t } from '../text/language';
 import { TimeAgo } from '../text/time';
-import { isWithin, mayOpenReference, overlay, referencePath, viewsOf } from './views';
+import { isWithin, overlay, referencePath, viewsOf } from './views';
 
 export function SideBar({ token }: { token: Token | undefined }) {
   return (
@@ -21,7 +21,7 @@ export function SideBar({ token }: { token: Token | undefined }) {
       <nav aria-label={t`Views`}>
         <ViewLinks token={token} />
       </nav>
-      {token && mayOpenReference(token) && (
+      {token && !token.portal && (
         <a href={referencePath} target="_blank" rel="noopener" className="reference">{t`API reference`}</a>
       )}
       {token && (

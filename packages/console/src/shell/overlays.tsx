@@ -10,7 +10,7 @@ import { t } from '../text/language';
 import { Palette } from './palette';
 import { useShortcuts } from './shortcuts';
 import { isMac } from './top-bar';
-import { mayOpenReference, overlay, referencePath, tokenViewName, viewsOf } from './views';
+import { overlay, referencePath, tokenViewName, viewsOf } from './views';
 
 const close = () => overlay.set(undefined);
 
@@ -42,7 +42,7 @@ function MoreViews({ token }: { token: Token }) {
       <Link to="/token" className="btn" onClick={close}>
         {tokenViewName(token)}
       </Link>
-      {mayOpenReference(token) && (
+      {!token.portal && (
         <a
           href={referencePath}
           target="_blank"

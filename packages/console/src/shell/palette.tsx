@@ -11,7 +11,7 @@ import { Dialog } from '../parts/dialog';
 import { permissionOf } from '../session/token';
 import { t } from '../text/language';
 import { consoleAddressIn, isShortFor, loadedIds, unquoted, wholeIdIn } from './pasted';
-import { mayOpenReference, overlay, referencePath, tokenViewName, viewsOf } from './views';
+import { overlay, referencePath, tokenViewName, viewsOf } from './views';
 
 interface Target {
   name: string;
@@ -135,7 +135,7 @@ function targetsFor(
     ...viewsOf(token).map(({ name, to: path, key }) => to(name, `g ${key}`, path)),
     ...(may.send ? [to(t`New webhook`, t`Action`, '/webhooks/new')] : []),
     to(tokenViewName(token), t`View`, '/token'),
-    ...(mayOpenReference(token) ? [reference] : []),
+    ...(!token.portal ? [reference] : []),
     ...themes.map(({ key, label }) => ({
       name: t`Colors: ${label}`,
       what: t`Action`,

@@ -43,13 +43,8 @@ export function titleOf(path: string, product: string, item: string | undefined)
   return [item, name, product].filter((part) => part !== undefined).join(' · ');
 }
 
-/** The API reference of the public listener, which also explains how to receive webhooks. */
+/** The API reference, which also explains how to receive webhooks. Customers in a portal session have no use for it. */
 export const referencePath = '/docs';
-
-/** Returns whether the user has use for the reference. Customers in a portal session have no token for the API. */
-export function mayOpenReference(token: Token): boolean {
-  return !token.portal;
-}
 
 /** The name of the one item that the open view shows, such as a webhook. The title of the tab begins with it. */
 export const shownItem = createStore<string | undefined>(undefined);

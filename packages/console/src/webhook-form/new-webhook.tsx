@@ -14,7 +14,7 @@ import { Breadcrumb } from '../parts/head';
 import { Note } from '../parts/note';
 import { ProblemNote } from '../parts/states';
 import { ReceiverCode, SecretBox } from '../receiver/receiver-code';
-import { keepFreshSecret } from '../receiver/secrets';
+import { freshSecrets } from '../receiver/secrets';
 import { keptInput } from '../session/kept-input';
 import { useToken } from '../session/token';
 import { newSecret } from '../text/identifier';
@@ -62,7 +62,7 @@ export function NewWebhook() {
       if (isOutcomeUnknown(error)) setUnsure(submitted);
     },
     onSuccess: (created) => {
-      keepFreshSecret(created.id, secret);
+      freshSecrets.set(created.id, secret);
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
     },
   });

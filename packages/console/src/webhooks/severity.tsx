@@ -22,6 +22,7 @@ export function Severity({ webhook }: { webhook: Webhook }) {
     ...deliveryPageQuery({ webhook_id: webhook.id, state: 'retrying' }, countedMax),
     refetchInterval,
   });
+  const now = useNow(60_000);
   // The five days begin with the first failure after the latest success.
   const sinceMs = Date.parse(success?.at ?? '');
   const disabledMs = sinceMs + failingDaysMax * dayMs;
@@ -38,7 +39,12 @@ export function Severity({ webhook }: { webhook: Webhook }) {
     .at(0);
   return (
     <Dotted>
-      {success.at && <Since at={success.at} />}
+      {success.at && (
+        <>
+          {rich`Nothing has arrived since ${<ClockTime at={success.at} />}`} (
+          <span className="nowrap">{formatDuration(Math.max(60_000, now - sinceMs))}</span>)
+        </>
+      )}
       {success.isNone && t`Nothing has arrived so far`}
       {count > 0 && t`${formatCount(count) + (waiting.hasMore ? '+' : '')} waiting`}
       {nextAt && <span>{rich`next ${<Countdown to={nextAt} />}`}</span>}
@@ -50,14 +56,4 @@ export function Severity({ webhook }: { webhook: Webhook }) {
 /** Facts on one line, with a dot between them. A fact of several parts stands in one element. */
 export function Dotted({ children }: { children: ReactNode }) {
   return Children.toArray(children).map((fact, index) => [index > 0 && ' · ', fact]);
-}
-
-function Since({ at }: { at: string }) {
-  const now = useNow(60_000);
-  return (
-    <>
-      {rich`Nothing has arrived since ${<ClockTime at={at} />}`} (
-      <span className="nowrap">{formatDuration(Math.max(60_000, now - Date.parse(at)))}</span>)
-    </>
-  );
 }

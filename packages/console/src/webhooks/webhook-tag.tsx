@@ -23,16 +23,13 @@ const tags: Record<ShownStatus, [className: string, text: string]> = {
 
 /** The state of a webhook. If it is short, what else there is to say follows it. */
 export function WebhookTag({ webhook, isShort }: { webhook: JudgedWebhook; isShort?: boolean }) {
+  const zone = useZone();
+  const { waitsUntil: at } = webhook;
   const [className, text] = tags[shownStatusOf(webhook)];
   return (
     <span className={`tag ${className}`}>
       {text}
-      {webhook.waitsUntil && !isShort && <Until at={webhook.waitsUntil} />}
+      {at && !isShort && <time dateTime={at}>&nbsp;{t`until ${formatMinute(Date.parse(at), zone)}`}</time>}
     </span>
   );
-}
-
-/** ` until 21:54` */
-function Until({ at }: { at: string }) {
-  return <time dateTime={at}>&nbsp;{t`until ${formatMinute(Date.parse(at), useZone())}`}</time>;
 }
