@@ -1,4 +1,5 @@
 import type { Delivery, Webhook } from '@posthorn/client';
+import { t } from '../text/language';
 import { webhookName } from './webhook-name';
 
 export interface Verdict {
@@ -13,17 +14,17 @@ export interface Verdict {
 /** A webhook and, if its latest attempt failed, what that means. */
 export interface JudgedWebhook extends Webhook, Verdict {}
 
-/** What people see first is first. */
-const statuses = [
-  'failing',
-  'disabled',
-  'unverified',
-  'waiting',
-  'active',
-  'paused',
-  'disabled_manually',
-] as const;
-export type ShownStatus = (typeof statuses)[number];
+/** The color and the name of each status. What people see first is first. */
+export const statuses = {
+  failing: ['bad', t`Failing`],
+  disabled: ['bad', t`Disabled`],
+  unverified: ['warn', t`Unverified`],
+  waiting: ['mute', t`Waiting`],
+  active: ['ok', t`Active`],
+  paused: ['mute', t`Paused`],
+  disabled_manually: ['mute', t`Disabled`],
+} as const;
+export type ShownStatus = keyof typeof statuses;
 
 /**
  * Returns the API's status, extended with what people ask first: is the webhook failing, does it wait because its
@@ -39,7 +40,8 @@ export function shownStatusOf(webhook: JudgedWebhook): ShownStatus {
 
 /** The order of webhooks everywhere: those with problems come first, then by name. */
 export function byUrgency(one: JudgedWebhook, other: JudgedWebhook): number {
-  const first = statuses.indexOf(shownStatusOf(one)) - statuses.indexOf(shownStatusOf(other));
+  const order = Object.keys(statuses);
+  const first = order.indexOf(shownStatusOf(one)) - order.indexOf(shownStatusOf(other));
   return first || webhookName(one).localeCompare(webhookName(other), undefined, { numeric: true });
 }
 

@@ -2,14 +2,14 @@ import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import type { RangeSearch } from '../address/range';
 import { type SearchOf, useSetSearch } from '../address/search';
-import { type DeliveryFilter, deliveryStates, loadPage } from '../api/deliveries';
+import { type DeliveryFilter, deliveryPageQuery, deliveryStates } from '../api/deliveries';
 import { eventTypesQuery } from '../api/events';
 import { webhookNames } from '../api/webhook-name';
 import { useZone } from '../browser/preferences';
 import { Chip, FilterSelect, FilterSheet, RangeChip, RangePicker } from '../lists/filters';
 import { Segmented } from '../parts/button';
 import { usePermission } from '../session/token';
-import { formatClock } from '../text/format';
+import { formatClock, formatPage } from '../text/format';
 import { t } from '../text/language';
 
 /** `failed_from` says since when a list shows what failed. */
@@ -22,12 +22,8 @@ const countedMax = 100;
 
 /** Returns how many deliveries match, `100+` for more: counted as the list finds them, so that both say the same. */
 function useCount(filter: DeliveryFilter): string | undefined {
-  const { data } = useQuery({
-    queryKey: ['deliveries', 'count', filter],
-    queryFn: ({ signal }) => loadPage(filter, countedMax, signal),
-    staleTime: 15_000,
-  });
-  return data && `${data.data.length}${data.hasMore ? '+' : ''}`;
+  const { data } = useQuery({ ...deliveryPageQuery(filter, countedMax), staleTime: 15_000 });
+  return data && formatPage(data);
 }
 
 export function DeliveryFilters({

@@ -15,7 +15,7 @@ import { RangePicker } from '../lists/filters';
 import { Empty, Loaded, Skeleton } from '../parts/states';
 import { usePermission, useToken } from '../session/token';
 import { viewsOf } from '../shell/views';
-import { formatCount, formatMs } from '../text/format';
+import { formatCount, formatMs, formatPage } from '../text/format';
 import { rich, t } from '../text/language';
 import { FirstWebhook } from '../webhooks/first-webhook';
 import { headingOf } from './heading';
@@ -51,11 +51,7 @@ function Figures() {
   const stats = useQuery({ ...queries.stats, refetchInterval });
   const waiting = useQuery({ ...queries.waiting, refetchInterval });
   const { data: page } = waiting;
-  const waitingText = page
-    ? `${formatCount(page.data.length)}${page.hasMore ? '+' : ''}`
-    : isLoading(waiting)
-      ? '…'
-      : '–';
+  const waitingText = page ? formatPage(page) : isLoading(waiting) ? '…' : '–';
   const shown = webhooks.data && inWorkspace(webhooks.data, workspaceId);
   return (
     <>

@@ -60,16 +60,6 @@ function sha256(message: Bytes): Bytes {
   return new Uint8Array(digest.buffer);
 }
 
-function joined(...parts: Bytes[]): Bytes {
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
-}
-
 export function createSecretKey(text: string, encoding: 'utf8' | 'base64'): Bytes {
   return encoding === 'utf8' ? encode(text) : fromBase64(text);
 }
@@ -78,26 +68,17 @@ export function createSecretKey(text: string, encoding: 'utf8' | 'base64'): Byte
 export function createHmac(_algorithm: 'sha256', key: Bytes) {
   const block = new Uint8Array(blockBytes);
   block.set(key.length > blockBytes ? sha256(key) : key);
+  const hashed = (mask: number, message: Bytes) =>
+    sha256(Uint8Array.from([...block.map((byte) => byte ^ mask), ...message]));
   let message: Bytes = new Uint8Array();
   const hmac = {
     update(part: string | Bytes) {
-      message = joined(message, typeof part === 'string' ? encode(part) : part);
+      message = Uint8Array.from([...message, ...(typeof part === 'string' ? encode(part) : part)]);
       return hmac;
     },
     digest(encoding: 'hex' | 'base64') {
-      const inner = sha256(
-        joined(
-          block.map((byte) => byte ^ 0x36),
-          message,
-        ),
-      );
-      const outer = sha256(
-        joined(
-          block.map((byte) => byte ^ 0x5c),
-          inner,
-        ),
-      );
-      return encoding === 'hex' ? toHex(outer) : toBase64(outer);
+      const digest = hashed(0x5c, hashed(0x36, message));
+      return encoding === 'hex' ? toHex(digest) : toBase64(digest);
     },
   };
   return hmac;

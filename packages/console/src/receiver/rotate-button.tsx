@@ -43,6 +43,8 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
     },
   });
   const isOpen = open !== undefined && !rotate.isSuccess;
+  const isSent = isOpen || rotate.isPending;
+  const hasOlder = Date.parse(webhook.previous_secret_until ?? '') > Date.now();
   return (
     <>
       <Button
@@ -87,53 +89,28 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
         </p>
         <SecretBox secret={next?.secret ?? ''} />
         {next && !rotate.isSuccess && (
-          <Grace
-            webhook={webhook}
-            value={next.grace}
-            // A request with another grace period would be another rotation.
-            onChange={
-              isOpen || rotate.isPending
-                ? undefined
-                : (grace) => setNext({ ...next, grace, key: newActionKey() })
-            }
-          />
+          <div className="field">
+            <span className="label">{t`Grace period for the old secret`}</span>
+            <div>
+              <Segmented
+                label={t`Grace period for the old secret`}
+                choices={gracePeriods}
+                value={next.grace}
+                // A request with another grace period would be another rotation.
+                onChange={isSent ? undefined : (grace) => setNext({ ...next, grace, key: newActionKey() })}
+              />
+            </div>
+            <span className="hint">
+              {next.grace === '0s'
+                ? t`Your receiver rejects requests until it has the new secret.`
+                : t`During this time, requests have both signatures, so your receiver accepts them with either secret.`}
+            </span>
+            {hasOlder && !isSent && (
+              <span className="hint">{t`The secret before the current one is still valid. It becomes invalid when you rotate, so your receiver must already have the current one.`}</span>
+            )}
+          </div>
         )}
       </Confirm>
     </>
-  );
-}
-
-function Grace({
-  webhook,
-  value,
-  onChange,
-}: {
-  webhook: Webhook;
-  value: Rotation['grace'];
-  /** Undefined once the rotation was sent. */
-  onChange: ((grace: Rotation['grace']) => void) | undefined;
-}) {
-  const { previous_secret_until: until } = webhook;
-  const hasOlder = until !== null && Date.parse(until) > Date.now();
-  return (
-    <div className="field">
-      <span className="label">{t`Grace period for the old secret`}</span>
-      <div>
-        <Segmented
-          label={t`Grace period for the old secret`}
-          choices={gracePeriods}
-          value={value}
-          onChange={onChange}
-        />
-      </div>
-      <span className="hint">
-        {value === '0s'
-          ? t`Your receiver rejects requests until it has the new secret.`
-          : t`During this time, requests have both signatures, so your receiver accepts them with either secret.`}
-      </span>
-      {hasOlder && onChange && (
-        <span className="hint">{t`The secret before the current one is still valid. It becomes invalid when you rotate, so your receiver must already have the current one.`}</span>
-      )}
-    </div>
   );
 }

@@ -5,6 +5,10 @@ export function formatCount(value: number): string {
   return numbers.format(value);
 }
 
+/** How many rows a page has: `12`, or `100+` if there are more. */
+export const formatPage = ({ data, hasMore }: { data: unknown[]; hasMore: boolean }) =>
+  `${formatCount(data.length)}${hasMore ? '+' : ''}`;
+
 const tenths = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** `84 ms`, `2.4 s`, `10 s`, `3 min` */

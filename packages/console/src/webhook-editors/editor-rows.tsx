@@ -39,7 +39,7 @@ export interface RowProps {
 export type EditorProps = Omit<RowProps, 'fault'> & { onClose: () => void };
 
 /** A field of a webhook in words, with a button that opens its editor. */
-export function EditorRow({
+function EditorRow({
   name,
   label,
   words,

@@ -5,7 +5,7 @@ import { useLive } from '../address/live';
 import { deliveryPageQuery, lastSuccessQuery } from '../api/deliveries';
 import { useZone } from '../browser/preferences';
 import { useIsPast, useNow } from '../text/clock';
-import { formatCount, formatDay, formatDuration } from '../text/format';
+import { formatDay, formatDuration, formatPage } from '../text/format';
 import { rich, t } from '../text/language';
 import { ClockTime, Countdown } from '../text/time';
 
@@ -46,7 +46,7 @@ export function Severity({ webhook }: { webhook: Webhook }) {
         </>
       )}
       {success.isNone && t`Nothing has arrived so far`}
-      {count > 0 && t`${formatCount(count) + (waiting.hasMore ? '+' : '')} waiting`}
+      {count > 0 && t`${formatPage(waiting)} waiting`}
       {nextAt && <span>{rich`next ${<Countdown to={nextAt} />}`}</span>}
       {isLong && !isOver && t`will be disabled about ${disabledOn}`}
     </Dotted>

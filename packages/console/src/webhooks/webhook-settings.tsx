@@ -170,7 +170,7 @@ function ReadOnly({ webhook }: { webhook: Webhook }) {
 }
 
 /** Deletes the webhook after the user has typed its name. */
-export function DeleteButton({ webhook }: { webhook: Webhook }) {
+function DeleteButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const isShown = useMatchRoute();

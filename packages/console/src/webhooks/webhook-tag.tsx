@@ -1,4 +1,4 @@
-import { type JudgedWebhook, type ShownStatus, shownStatusOf } from '../api/webhook-verdict';
+import { type JudgedWebhook, shownStatusOf, statuses } from '../api/webhook-verdict';
 import { useZone } from '../browser/preferences';
 import { formatMinute } from '../text/format';
 import { t } from '../text/language';
@@ -11,21 +11,11 @@ export const beforeEvents = {
   disabled: t`This webhook receives no events until it is activated.`,
 };
 
-const tags: Record<ShownStatus, [className: string, text: string]> = {
-  active: ['ok', t`Active`],
-  waiting: ['mute', t`Waiting`],
-  failing: ['bad', t`Failing`],
-  unverified: ['warn', t`Unverified`],
-  paused: ['mute', t`Paused`],
-  disabled: ['bad', t`Disabled`],
-  disabled_manually: ['mute', t`Disabled`],
-};
-
 /** The state of a webhook. If it is short, what else there is to say follows it. */
 export function WebhookTag({ webhook, isShort }: { webhook: JudgedWebhook; isShort?: boolean }) {
   const zone = useZone();
   const { waitsUntil: at } = webhook;
-  const [className, text] = tags[shownStatusOf(webhook)];
+  const [className, text] = statuses[shownStatusOf(webhook)];
   return (
     <span className={`tag ${className}`}>
       {text}
