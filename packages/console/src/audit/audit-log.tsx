@@ -13,6 +13,7 @@ import { FilterBar } from '../lists/filters';
 import { Listed } from '../lists/more';
 import { ClearFilters } from '../lists/no-match';
 import { CopyButton } from '../parts/copy';
+import { Facts } from '../parts/facts';
 import { Icon } from '../parts/icon';
 import { DeliveryLink, EventLink } from '../parts/links';
 import { Note } from '../parts/note';
@@ -127,60 +128,49 @@ function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | 
   const changed = changes
     .filter(([, { from, to }]) => !isNothing(from) && !isNothing(to))
     .map(([field]) => field);
-  const line = (
-    <>
-      <span className="soft">
-        <ClockTime at={at} />
-      </span>
-      <span>
-        {sentence(
-          <b>{shortId(actor.id)}</b>,
-          <span className={targetName === undefined ? 'mono' : 'strong'}>
-            {targetName ?? shortId(target.id)}
-          </span>,
-        )}
-        {verb === 'updated' && changed.length > 0 && <span className="soft">: {changed.join(', ')}</span>}
-      </span>
-      <code className="soft wide">{action}</code>
-    </>
-  );
   return (
     <details className="entry">
       <summary>
-        {line}
+        <span className="soft">
+          <ClockTime at={at} />
+        </span>
+        <span>
+          {sentence(
+            <b>{shortId(actor.id)}</b>,
+            <span className={targetName === undefined ? 'mono' : 'strong'}>
+              {targetName ?? shortId(target.id)}
+            </span>,
+          )}
+          {verb === 'updated' && changed.length > 0 && <span className="soft">: {changed.join(', ')}</span>}
+        </span>
+        <code className="soft wide">{action}</code>
         <Icon name="expand" />
       </summary>
       <div className="change small">
-        {changes.map(([field, { from, to }]) => (
-          <div key={field}>
-            <code className="soft">{field}</code> <Change from={from} to={to} target={target} />
-          </div>
-        ))}
-        <div>
-          <span className="soft">{t`recorded`}</span>
-          <span>
-            <ExactTime at={at} />
-            {source && <> {t`from ${source}`}</>}
-          </span>
-        </div>
-        <div>
-          <span className="soft">{t`entry`}</span> <code>{entry.id}</code>
-        </div>
-        <div>
-          <span className="soft">{t`more of`}</span>
-          <span>
-            <Link to="/audit" search={{ actor_id: actor.id }} className="link mono">
-              {actor.id}
-            </Link>{' '}
-            <Link to="/audit" search={{ target_id: target.id }} className="link mono">
-              {target.id}
-            </Link>
-          </span>
-        </div>
+        <Facts
+          of={[
+            ...changes.map(([field, { from, to }]) => ({
+              name: <code>{field}</code>,
+              is: <Change from={from} to={to} target={target} />,
+            })),
+            { name: t`recorded`, is: [<ExactTime key="at" at={at} />, source && ` ${t`from ${source}`}`] },
+            { name: t`entry`, is: <code>{entry.id}</code> },
+            {
+              name: t`more of`,
+              is: rich`${moreOf({ actor_id: actor.id })} ${moreOf({ target_id: target.id })}`,
+            },
+          ]}
+        />
       </div>
     </details>
   );
 }
+
+const moreOf = (filter: { actor_id: string } | { target_id: string }) => (
+  <Link to="/audit" search={filter} className="link mono">
+    {Object.values(filter)}
+  </Link>
+);
 
 const isNothing = (value: unknown) => value === null || value === undefined;
 

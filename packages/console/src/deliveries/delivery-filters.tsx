@@ -1,11 +1,15 @@
 import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import type { RangeSearch } from '../address/range';
+import { useLive } from '../address/live';
+import { periodOf, type RangeSearch } from '../address/range';
 import { type SearchOf, useSetSearch } from '../address/search';
 import { type DeliveryFilter, deliveryPageQuery, deliveryStates } from '../api/deliveries';
 import { eventTypesQuery } from '../api/events';
+import { rangeStatsQuery } from '../api/stats';
 import { webhookNames } from '../api/webhook-name';
 import { useZone } from '../browser/preferences';
+import { barsOf, deliverySeries, isQuiet } from '../charts/bars';
+import { Histogram } from '../charts/histogram';
 import { Chip, FilterSelect, FilterSheet, RangeChip, RangePicker } from '../lists/filters';
 import { Segmented } from '../parts/button';
 import { usePermission } from '../session/token';
@@ -63,18 +67,18 @@ export function DeliveryFilters({
           <FilterSelect
             label={t`Webhook`}
             all={t`All webhooks`}
-            value={search.webhook_id ?? ''}
+            name="webhook_id"
+            value={search.webhook_id}
             options={webhooks.map(({ id }) => ({ value: id, name: names.get(id) }))}
-            onChange={(id) => set({ webhook_id: id || undefined })}
           />
         )}
         {types && (
           <FilterSelect
             label={t`Event type`}
             all={t`All event types`}
-            value={search.event_type ?? ''}
+            name="event_type"
+            value={search.event_type}
             options={types.map(({ type }) => ({ value: type }))}
-            onChange={(type) => set({ event_type: type || undefined })}
           />
         )}
         <RangePicker search={search} />
@@ -90,5 +94,30 @@ export function DeliveryFilters({
         <span className="soft small">{t`Starts earlier: what failed from ${formatClock(failedMs, shownZone, Date.now())} on can have been created before.`}</span>
       )}
     </div>
+  );
+}
+
+/** Attempts over time. A drag narrows the list to a range. The figures know no event types. */
+export function DeliveryHistogram({ search }: { search: DeliverySearch }) {
+  const { refetchInterval } = useLive();
+  const { webhook_id, workspace_id } = search;
+  const isKnown = !search.event_type && !search.event_id;
+  const { data: stats } = useQuery({
+    ...rangeStatsQuery(search, { webhook_id, workspace_id }),
+    enabled: isKnown,
+    refetchInterval,
+  });
+  // The list matters more: without figures, there is no empty chart above it.
+  if (!isKnown || !stats || isQuiet(stats)) return null;
+  const bars = barsOf(stats);
+  const { delivered, failed_attempts: failed } = stats.totals;
+  return (
+    <Histogram
+      name={t`Attempts over time`}
+      says={`${t`${delivered} delivered, ${failed} failed attempts`} ${periodOf(search)}`}
+      bars={bars}
+      label={t`${delivered} delivered, ${failed} failed attempts over time`}
+      {...deliverySeries(bars)}
+    />
   );
 }

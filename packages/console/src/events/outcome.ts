@@ -1,4 +1,5 @@
 import type { Delivery, Page } from '@posthorn/client';
+import { isNewer } from '../api/event-order';
 
 /** How many webhooks an event was sent to, and how many of them received it. */
 export interface EventOutcome {
@@ -17,7 +18,7 @@ export function outcomesOf(pages: readonly Page<Delivery>[]): ReadonlyMap<string
   for (const delivery of pages.flatMap(complete)) {
     const byWebhook = latest.get(delivery.event_id) ?? new Map<string, Delivery>();
     const other = byWebhook.get(delivery.webhook_id);
-    if (!other || isLater(delivery, other)) byWebhook.set(delivery.webhook_id, delivery);
+    if (!other || isNewer(delivery, other)) byWebhook.set(delivery.webhook_id, delivery);
     latest.set(delivery.event_id, byWebhook);
   }
   return new Map([...latest].map(([id, byWebhook]) => [id, outcomeOf([...byWebhook.values()])]));
@@ -29,10 +30,6 @@ function outcomeOf(deliveries: readonly Delivery[]): EventOutcome {
     all: deliveries.length,
     isBad: deliveries.some(({ status, final }) => status === 'failed' && final),
   };
-}
-
-function isLater(one: Delivery, other: Delivery): boolean {
-  return one.created_at === other.created_at ? one.id > other.id : one.created_at > other.created_at;
 }
 
 /** Returns the deliveries of events that the end of a page cannot have cut off: those newer than where it stopped. */

@@ -91,22 +91,23 @@ export function FilterInput({ label, placeholder }: { label: string; placeholder
   );
 }
 
-/** A choice that is kept in the URL. */
+/** A choice that is kept in the URL, by its name there. */
 export function FilterSelect({
+  name,
   label,
   value,
   options,
   all,
-  onChange,
 }: {
+  name: 'webhook_id' | 'event_type' | 'test';
   label: string;
-  value: string;
+  value: string | undefined;
   options: readonly { value: string; name?: string | undefined }[];
   /** What the choice without a value is called. Only with it, `/` can focus the field. */
   all?: string;
-  onChange: (value: string) => void;
 }) {
-  const field = useFieldValue(value, onChange);
+  const set = useSetSearch({ replace: !all });
+  const field = useFieldValue(value ?? '', (chosen) => set({ [name]: chosen || undefined }));
   return (
     <select
       data-filter={all && true}

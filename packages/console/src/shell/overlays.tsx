@@ -5,6 +5,7 @@ import { switchZone, useZone } from '../browser/preferences';
 import { useStore } from '../browser/store';
 import { Button } from '../parts/button';
 import { Dialog } from '../parts/dialog';
+import { Facts } from '../parts/facts';
 import { IconButton } from '../parts/icon';
 import { t } from '../text/language';
 import { Palette } from './palette';
@@ -76,18 +77,12 @@ function ShortcutHelp({ token }: { token: Token }) {
   ];
   return (
     <Dialog title={t`Keyboard shortcuts`} className="help" onClose={close}>
-      <dl>
-        {shortcuts.map(([keys, what]) => (
-          <div key={what} className="facts-row">
-            <dt>
-              {keys.map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        of={shortcuts.map(([keys, what]) => ({
+          name: keys.map((key) => <kbd key={key}>{key}</kbd>),
+          is: what,
+        }))}
+      />
       <div className="actions">
         <Button onClick={close}>{t`Close`}</Button>
       </div>

@@ -2,7 +2,6 @@ import type { TestResult as Result, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useSetSearch } from '../address/search';
 import { useAction } from '../api/action';
 import { posthorn } from '../api/client';
 import { eventTypesQuery, matches } from '../api/events';
@@ -23,7 +22,6 @@ import { ClockTime, WithTimes } from '../text/time';
 /** Sends a test event and shows request and response side by side. */
 export function TestView({ webhook }: { webhook: Webhook }) {
   const { test: chosen } = useSearch({ from: '/webhooks/$webhookId' });
-  const set = useSetSearch({ replace: true });
   const query = useQuery(eventTypesQuery);
   const { data: types } = query;
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
@@ -39,10 +37,10 @@ export function TestView({ webhook }: { webhook: Webhook }) {
     <>
       <Form className="filters" onSubmit={() => test.mutate()}>
         <FilterSelect
+          name="test"
           label={t`Event type`}
           value={type}
           options={(types ?? []).map((one) => ({ value: one.type }))}
-          onChange={(test) => set({ test })}
         />
         <Button type="submit" kind="primary" disabled={test.isPending || !type}>
           {test.isPending ? t`Sending…` : t`Send a test`}

@@ -6,7 +6,7 @@ import { useLive } from '../address/live';
 import { useSetSearch } from '../address/search';
 import { inWorkspace, useWorkspace, WorkspaceNote } from '../address/workspace';
 import { webhookName } from '../api/webhook-name';
-import { type JudgedWebhook, needsAttention, shownStatusOf } from '../api/webhook-verdict';
+import { type JudgedWebhook, needsAttention, type ShownStatus, shownStatusOf } from '../api/webhook-verdict';
 import { webhooksQuery } from '../api/webhooks';
 import { WebhookDay } from '../charts/webhook-day';
 import { rereadAfterMs } from '../deliveries/next-attempt';
@@ -143,19 +143,15 @@ const resultOf = (attempt: Pick<Delivery, 'http_status' | 'error'>) =>
 /** Returns why the webhook has its state, in a few words. Its page says more. */
 function reasonOf(webhook: JudgedWebhook): ReactNode {
   if (webhook.waitsUntil) return rich`Until ${<ClockTime at={webhook.waitsUntil} />}`;
-  switch (shownStatusOf(webhook)) {
-    case 'failing':
-      return webhook.latestFailure && resultOf(webhook.latestFailure);
-    case 'unverified': {
-      const failure = webhook.verification_failure;
-      return failure ? resultOf({ ...failure, error: failure.reason }) : t`Not tried yet`;
-    }
-    case 'disabled':
-    case 'disabled_manually':
-      return disabledBecause[webhook.disabled_reason ?? 'manual'];
-    default:
-      return undefined;
-  }
+  const failure = webhook.verification_failure;
+  const disabled = disabledBecause[webhook.disabled_reason ?? 'manual'];
+  const reasons: Partial<Record<ShownStatus, string | undefined>> = {
+    failing: webhook.latestFailure && resultOf(webhook.latestFailure),
+    unverified: failure ? resultOf({ ...failure, error: failure.reason }) : t`Not tried yet`,
+    disabled,
+    disabled_manually: disabled,
+  };
+  return reasons[shownStatusOf(webhook)];
 }
 
 /** `all types`, the only type, or how many there are. */
