@@ -135,55 +135,42 @@ function inlineEnd(tokens: readonly JsonToken[], start: number): number | undefi
   return undefined;
 }
 
+/** Returns where the value at a JSON Pointer starts and ends, or undefined if there is none. */
+function placeOf(text: string, pointer: string): { start: number; end: number } | undefined {
+  const path: (string | number)[] = [];
+  let start: number | undefined;
+  /** How deep the token is in the value. */
+  let depth = 0;
+  for (const { kind, text: token, start: at } of jsonTokens(text) ?? []) {
+    const mark = kind === 'mark' ? token : '';
+    const isValue = kind !== 'space' && kind !== 'key' && (kind !== 'mark' || /[{[]/.test(mark));
+    if (start === undefined && isValue && pointer === pointerTo(path)) start = at;
+    if (/[{[]/.test(mark)) depth += start === undefined ? 0 : 1;
+    if (/[}\]]/.test(mark)) depth -= start === undefined ? 0 : 1;
+    if (start !== undefined && depth === 0) return { start, end: at + token.length };
+    if (kind === 'key') path[path.length - 1] = JSON.parse(token);
+    else if (/[{[]/.test(mark)) path.push(mark === '[' ? 0 : '');
+    else if (/[}\]]/.test(mark)) path.pop();
+    else if (mark === ',' && typeof path.at(-1) === 'number') path.push(Number(path.pop()) + 1);
+  }
+  return undefined;
+}
+
 /** Returns the exact text of the value at a path of object keys, or undefined if there is none. */
 export function jsonSlice(text: string, path: readonly string[]): string | undefined {
-  const tokens = jsonTokens(text)?.filter(({ kind }) => kind !== 'space');
-  if (!tokens) return undefined;
-  let at = 0;
-  for (const key of path) {
-    if (tokens[at]?.text !== '{') return undefined;
-    at += 1;
-    while (tokens[at] && !(tokens[at]!.kind === 'key' && JSON.parse(tokens[at]!.text) === key)) {
-      if (tokens[at]!.text === '}') return undefined;
-      at = endOfValue(at + 2);
-      if (tokens[at]?.text === ',') at += 1;
-    }
-    at += 2;
-  }
-  const first = tokens[at];
-  const last = tokens[endOfValue(at) - 1];
-  return first && last ? text.slice(first.start, last.start + last.text.length) : undefined;
-
-  /** Returns the index after the value that starts at an index. */
-  function endOfValue(start: number): number {
-    let depth = 0;
-    for (let index = start; index < tokens!.length; index += 1) {
-      const token = tokens![index]!;
-      if (token.kind === 'mark' && (token.text === '{' || token.text === '[')) depth += 1;
-      if (token.kind === 'mark' && (token.text === '}' || token.text === ']')) depth -= 1;
-      if (depth === 0) return index + 1;
-    }
-    return tokens!.length;
-  }
+  const place = placeOf(text, pointerTo(path));
+  return place && text.slice(place.start, place.end);
 }
 
 /** Returns the line, from 1 on, with the value at a JSON Pointer; undefined if there is none. */
 export function lineOf(text: string, pointer: string): number | undefined {
-  const tokens = jsonTokens(text)?.filter(({ kind }) => kind !== 'space') ?? [];
-  const path: (string | number)[] = [];
-  for (const { kind, text: mark, start } of tokens) {
-    const isEnd = kind === 'mark' && !/[{[]/.test(mark);
-    if (kind === 'key') path[path.length - 1] = JSON.parse(mark);
-    else if (!isEnd && pointer === path.map((name) => `/${escapedName(name)}`).join(''))
-      return text.slice(0, start).split('\n').length;
-    if (kind !== 'mark') continue;
-    if (/[}\]]/.test(mark)) path.pop();
-    else if (/[{[]/.test(mark)) path.push(mark === '[' ? 0 : '');
-    else if (mark === ',' && typeof path.at(-1) === 'number') path[path.length - 1] = Number(path.at(-1)) + 1;
-  }
-  return undefined;
+  const place = placeOf(text, pointer);
+  return place && text.slice(0, place.start).split('\n').length;
 }
 
 /** Returns the name of a field as it is written in a JSON Pointer. */
 export const escapedName = (name: string | number) =>
   String(name).replaceAll('~', '~0').replaceAll('/', '~1');
+
+const pointerTo = (path: readonly (string | number)[]) =>
+  path.map((name) => `/${escapedName(name)}`).join('');
