@@ -21,6 +21,7 @@ interface Target {
   go: () => void;
 }
 
+type LinkTo = (name: string, what: string, path: string, search?: Search) => Target;
 type Navigate = ReturnType<typeof useNavigate>;
 
 const shownMax = 12;
@@ -123,14 +124,14 @@ function targetsFor(
   ids: readonly string[],
 ): Target[] {
   const may = permissionOf(token.scopes);
-  const whole = wholeIdIn(text);
-  const short = ids.filter((id) => id !== whole && isShortFor(text, id));
-  const identified = [...(whole ? [whole] : []), ...short].flatMap((id) => targetsOfId(id, token, navigate));
-  const to = (name: string, what: string, path: string, search: Search = {}): Target => ({
+  const to: LinkTo = (name, what, path, search = {}) => ({
     name,
     what,
     go: () => void navigate({ to: path, search } as never),
   });
+  const whole = wholeIdIn(text);
+  const short = ids.filter((id) => id !== whole && isShortFor(text, id));
+  const identified = [...(whole ? [whole] : []), ...short].flatMap((id) => targetsOfId(id, token, to));
   const all: Target[] = [
     ...viewsOf(token).map(({ name, to: path, key }) => to(name, `g ${key}`, path)),
     ...(may.send ? [to(t`New webhook`, t`Action`, '/webhooks/new')] : []),
@@ -154,30 +155,28 @@ function targetsFor(
   return [...identified, ...matching].slice(0, shownMax);
 }
 
-function targetsOfId(id: string, token: Token, navigate: Navigate): Target[] {
+/** What an ID of a kind opens, for whom. `*` is every kind that is not Posthorn's own. */
+function targetsOfId(id: string, token: Token, to: LinkTo): Target[] {
   const may = permissionOf(token.scopes);
-  const kind = id.slice(0, id.indexOf('-'));
-  const targets: Target[] = [];
-  const add = (isPossible: boolean, what: string, to: string, search: Search = {}) => {
-    if (isPossible) targets.push({ name: id, what, go: () => void navigate({ to, search } as never) });
-  };
   const path = encodeURIComponent(id);
-  if (kind === 'EVT') add(may.readEvents, t`Open the event`, `/events/${path}`);
-  if (kind === 'WHK') add(may.readWebhooks, t`Open the webhook`, `/webhooks/${path}`);
-  if (kind === 'WDLV') add(may.readWebhooks, t`Open the delivery`, `/deliveries/${path}`);
-  if (kind === 'TOK') {
-    add(id === token.id, tokenViewName(token), '/token');
-    add(may.readAudit, t`What this actor did`, '/audit', { actor_id: id });
-    add(may.readAudit, t`What happened to this token`, '/audit', { target_id: id });
-  }
-  // Only the audit log tells which webhook a replay belongs to.
-  if (kind === 'RPL') {
-    add(may.readAudit, t`All replays in the audit log`, '/audit', { action: 'webhook.replayed' });
-  }
-  if (['EVT', 'WDLV', 'TOK', 'RPL', 'AUD'].includes(kind)) return targets;
-  if (kind === 'WS') add(may.readEvents, t`Events of this workspace`, '/events', { workspace_id: id });
-  else add(may.readEvents, t`Its history`, '/events', { subject_id: id });
-  if (kind === 'USR' || kind === 'AGT')
-    add(may.readEvents, t`What this actor did`, '/events', { actor_id: id });
-  return targets;
+  const kind = id.slice(0, id.indexOf('-'));
+  const other = /^(EVT|WDLV|TOK|RPL|AUD|WS)$/.test(kind) ? kind : '*';
+  const targets: [kinds: string, isPossible: boolean, what: string, to: string, search?: Search][] = [
+    ['EVT', may.readEvents, t`Open the event`, `/events/${path}`],
+    ['WHK', may.readWebhooks, t`Open the webhook`, `/webhooks/${path}`],
+    ['WDLV', may.readWebhooks, t`Open the delivery`, `/deliveries/${path}`],
+    ['TOK', id === token.id, tokenViewName(token), '/token'],
+    ['TOK', may.readAudit, t`What this actor did`, '/audit', { actor_id: id }],
+    ['TOK', may.readAudit, t`What happened to this token`, '/audit', { target_id: id }],
+    // Only the audit log tells which webhook a replay belongs to.
+    ['RPL', may.readAudit, t`All replays in the audit log`, '/audit', { action: 'webhook.replayed' }],
+    ['WS', may.readEvents, t`Events of this workspace`, '/events', { workspace_id: id }],
+    ['*', may.readEvents, t`Its history`, '/events', { subject_id: id }],
+    ['USR AGT', may.readEvents, t`What this actor did`, '/events', { actor_id: id }],
+  ];
+  return targets
+    .filter(
+      ([kinds, isPossible]) => isPossible && [kind, other].some((one) => kinds.split(' ').includes(one)),
+    )
+    .map(([, , what, path, search]) => to(id, what, path, search));
 }
