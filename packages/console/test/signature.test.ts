@@ -6,7 +6,7 @@ import { run } from '../../cli/test/support/cli.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { createSecretKey, createHmac as inBrowser } from '../src/receiver/crypto.js';
-import { verdictOn } from '../src/receiver/verify-view.js';
+import { verdictOn } from '../src/receiver/verdict.js';
 import { describeInBrowser } from './support/browser.js';
 
 test('a signature in the browser is the same as in Node, whatever the length of the message and the key', () => {

@@ -47,11 +47,14 @@ const matchingMax = 1_000;
 export const loadMatching = (filter: DeliveryFilter) =>
   posthorn.deliveries.list({ ...queryOf(filter), limit: 100 }).search(matchingMax, matchingMax / 100);
 
+export const loadPage = (filter: DeliveryFilter, limit: number, signal: AbortSignal) =>
+  posthorn.deliveries.list({ ...queryOf(filter), limit }, { signal }).first();
+
 /** One page of deliveries, at most `limit` of them. */
 export const deliveryPageQuery = (filter: DeliveryFilter, limit: number) =>
   queryOptions({
     queryKey: ['deliveries', 'page', filter, limit],
-    queryFn: ({ signal }) => posthorn.deliveries.list({ ...queryOf(filter), limit }, { signal }).first(),
+    queryFn: ({ signal }) => loadPage(filter, limit, signal),
   });
 
 export const deliveryQuery = (webhookId: string, id: string) =>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useLive } from '../address/live';
 import { periodOf, type RangeSearch } from '../address/range';
 import { type SearchOf, useSetSearch } from '../address/search';
-import { type DeliveryFilter, deliveryPageQuery, deliveryStates } from '../api/deliveries';
+import { type DeliveryFilter, deliveryStates, loadPage } from '../api/deliveries';
 import { eventTypesQuery } from '../api/events';
 import { rangeStatsQuery } from '../api/stats';
 import { webhookNames } from '../api/webhook-name';
@@ -26,7 +26,11 @@ const countedMax = 100;
 
 /** Returns how many deliveries match, `100+` for more: counted as the list finds them, so that both say the same. */
 function useCount(filter: DeliveryFilter): string | undefined {
-  const { data } = useQuery({ ...deliveryPageQuery(filter, countedMax), staleTime: 15_000 });
+  const { data } = useQuery({
+    queryKey: ['deliveries', 'count', filter],
+    queryFn: ({ signal }) => loadPage(filter, countedMax, signal),
+    staleTime: 15_000,
+  });
   return data && formatPage(data);
 }
 

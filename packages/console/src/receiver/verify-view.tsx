@@ -1,25 +1,11 @@
-import { readRequest, type Verdict, verdictOf } from '@posthorn/receiver/verdict';
+import type { Verdict } from '@posthorn/receiver/verdict';
 import { useState } from 'react';
 import { Button } from '../parts/button';
 import { Form } from '../parts/form';
 import { Note } from '../parts/note';
 import { formatDuration } from '../text/format';
 import { rich, t } from '../text/language';
-
-/**
- * Returns the verdict of `posthorn verify` on a request, or `unread` if the text is none. A field of a browser has only
- * plain line breaks and may get one more at its end, so the body is also tried with those that it may have had.
- */
-export function verdictOn(text: string, secret: string): Verdict | 'unread' {
-  const request = readRequest(new TextEncoder().encode(text.trimStart()));
-  if (!request) return 'unread';
-  const body = new TextDecoder('utf-8', { ignoreBOM: true }).decode(request.body);
-  const bodies = new Set([body, body.replace(/\n$/, ''), body.replaceAll('\n', '\r\n')]);
-  const verdicts = [...bodies].map((one) =>
-    verdictOf({ ...request, body: new TextEncoder().encode(one) }, secret.trim()),
-  );
-  return verdicts.find(({ ok }) => ok) ?? verdicts[0]!;
-}
+import { verdictOn } from './verdict';
 
 /** Checks the signatures of a request that a receiver got. Nothing leaves the page. */
 export function VerifyView() {

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import { productName, useSettings } from '../api/settings';
 import { useStore } from '../browser/store';
 import { CodeBlock } from '../code/code-block';
@@ -13,7 +13,8 @@ import { openSession, session } from './session';
 // Without the option, npx would install a package of the same name from the registry outside of a checkout.
 const command = `npx --no-install posthorn token create \\
   --organization ORG-demo \\
-  --scopes events:read,webhooks:read,webhooks:write,audit:read`;
+  --scopes `;
+const scopes = ['events:read,', 'webhooks:read,', 'webhooks:write,', 'audit:read'];
 
 /** Asks for a token, and says why the last one no longer works. */
 export function SignIn() {
@@ -70,7 +71,16 @@ export function SignIn() {
             {cameFrom !== 'link' && settings.version && !settings.name && (
               <>
                 <p className="lead small">{rich`No token yet? ${<code>npm start</code>} prints a link that signs you in. To create a token, run this in the checkout that the service runs from:`}</p>
-                <CodeBlock title={t`Create a token`} text={command} what={t`the command`} />
+                <CodeBlock title={t`Create a token`} text={command + scopes.join('')} what={t`the command`}>
+                  {command}
+                  {/* A narrow line is broken between two scopes, not within one. */}
+                  {scopes.map((scope) => (
+                    <Fragment key={scope}>
+                      {scope}
+                      <wbr />
+                    </Fragment>
+                  ))}
+                </CodeBlock>
               </>
             )}
           </>

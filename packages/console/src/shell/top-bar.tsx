@@ -53,10 +53,9 @@ export function TopBar({ token }: { token: Token | undefined }) {
         className="pill search"
         onClick={() => overlay.set('palette')}
         title={t`Go anywhere`}
-        aria-label={t`Search`}
       >
         <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd>
-        <span className="wide">{t`Search`}</span>
+        <span>{t`Search`}</span>
         <Icon name="search" size={14} />
       </button>
       {token && <Account token={token} />}
