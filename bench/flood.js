@@ -1,80 +1,111 @@
+import { Worker } from 'node:worker_threads';
 import { median, percentile } from './figures.js';
-import { makeEvent, recordMany, spread, steady } from './load.js';
+import { makeEvent, recordMany } from './load.js';
 import { progress } from './progress.js';
 import { startReceiver } from './receivers.js';
 import { startServer } from './server.js';
+import { settled } from './store.js';
 
 const flooding = 'ORG-flood';
+const others = Array.from({ length: 10 }, (_, index) => `ORG-other-${index}`);
 const perSecond = 100;
-const perRound = 500;
-const warmUp = 10_000;
-/** Alone and beside a flood take turns, and the medians count, because the speed of the machine varies. */
-const rounds = 5;
+const seconds = 5;
+const warmUp = 5_000;
+/** Alone and beside a flood take turns, because the speed of the machine varies. */
+const rounds = 3;
 /** What the flooding producer sends: batches over few connections, or single events over many. */
 const floods = {
-  'batches of 100, 4 connections': [4, 100],
-  'single events, 32 connections': [32, 1],
+  'batches of 100, 4 connections': { connections: 4, size: 100 },
+  'single events, 32 connections': { connections: 32, size: 1 },
 };
 
-/** Measures the events of one organization, alone and beside another one whose producer sends as fast as it can. */
+/** Measures the events of ten organizations, alone and beside another one whose producer sends as fast as it can. */
 export async function benchFlood(print) {
   const receiver = await startReceiver();
-  const others = await startReceiver();
+  const floodReceiver = await startReceiver();
   const server = await startServer();
-  const own = async () =>
-    percentile(
-      await steady(server, receiver, perRound, perSecond, { type: 'invoice.paid', payload: {} }),
-      0.99,
-    );
   try {
-    await server.openOrganizations([flooding]);
-    await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
-    await server.createWebhook(`${others.url}/ok`, '*', { organization_id: flooding });
+    await server.openOrganizations([flooding, ...others]);
+    await server.createWebhook(`${floodReceiver.url}/ok`, '*', { organization_id: flooding });
+    for (const organization_id of others)
+      await server.createWebhook(`${receiver.url}/timed`, '*', { organization_id });
     progress('warming up');
     await recordMany(server, warmUp, { organization_id: flooding });
-    await own();
-    const alone = [];
-    const beside = Object.fromEntries(Object.keys(floods).map((name) => [name, { p99s: [], rates: [] }]));
+    await measure(server, receiver);
+    await settled(server.database);
+    const alone = noDelays();
+    const beside = Object.fromEntries(
+      Object.keys(floods).map((name) => [name, { ...noDelays(), rates: [] }]),
+    );
     for (let round = 1; round <= rounds; round += 1) {
       progress(`round ${round} of ${rounds}`);
-      alone.push(await own());
-      for (const [name, [connections, size]] of Object.entries(floods)) {
-        const flood = startFlood(server, connections, size);
-        beside[name].p99s.push(await own());
-        beside[name].rates.push(await flood.stop());
+      await measure(server, receiver, alone);
+      for (const [name, flood] of Object.entries(floods)) {
+        const stop = startFlood(server, flood);
+        await measure(server, receiver, beside[name]);
+        beside[name].rates.push(await stop());
         // What the flood has left waiting must not count against the next round.
-        await own();
+        await settled(server.database);
       }
     }
-    print(`alone at ${perSecond} events/s, p99`, `${median(alone)} ms`, '');
-    for (const [name, { p99s, rates }] of Object.entries(beside)) {
-      print(`beside ${name}, p99`, `${median(p99s)} ms`, '');
-      print('  the flood', `${Math.round(median(rates))} events/s`, '');
-      print('  ratio of the medians', (median(p99s) / median(alone)).toFixed(2), 'aim: at most 2');
+    show(print, `alone, ${perSecond} events/s`, alone);
+    for (const [name, delays] of Object.entries(beside)) {
+      print(`beside ${name}`, `${Math.round(median(delays.rates))} events/s`, '');
+      show(print, '  the others', delays);
+      for (const kind of ['recorded', 'arrived']) {
+        const [p99, aloneP99] = [delays, alone].map((each) => percentile(each[kind], 0.99));
+        print(`  ratio of the p99s, ${kind}`, (p99 / aloneP99).toFixed(2), 'aim: at most 2');
+      }
     }
   } finally {
     await server.stop();
     receiver.stop();
-    others.stop();
+    floodReceiver.stop();
   }
 }
 
-/** Records events until it is stopped. Returns how many it has recorded per second. */
-function startFlood(server, connections, size) {
-  let [isOver, recorded] = [false, 0];
+const noDelays = () => ({ recorded: [], arrived: [] });
+
+function show(print, what, delays) {
+  for (const kind of ['recorded', 'arrived']) {
+    const figures = [0.5, 0.95, 0.99].map((fraction) => percentile(delays[kind], fraction).toFixed(1));
+    print(`${what}: ${kind}, p50 p95 p99`, `${figures.join(' ')} ms`, '');
+  }
+}
+
+/**
+ * Records single events of the other organizations at a steady pace. Adds how long the responses took, and the time
+ * from sending the requests until the events arrived.
+ */
+async function measure(server, receiver, delays = noDelays()) {
+  const count = perSecond * seconds;
+  const { arrived } = await receiver.expect(count);
   const startedMs = performance.now();
-  const done = spread(connections, connections, async () => {
-    while (!isOver) {
-      await server.record(Array.from({ length: size }, () => makeEvent({ organization_id: flooding })));
-      recorded += size;
-    }
-  });
-  return {
-    async stop() {
-      const rate = (recorded / (performance.now() - startedMs)) * 1_000;
-      isOver = true;
-      await done;
-      return rate;
-    },
-  };
+  const recording = [];
+  for (let sent = 0; sent < count; ) {
+    const dueCount = Math.min(count, Math.floor(((performance.now() - startedMs) * perSecond) / 1000));
+    for (; sent < dueCount; sent += 1) recording.push(recordOne(server, others[sent % others.length]));
+    await new Promise((next) => setTimeout(next, 2));
+  }
+  delays.recorded.push(...(await Promise.all(recording)));
+  await arrived;
+  delays.arrived.push(...(await receiver.report()).delays);
+}
+
+async function recordOne(server, organization_id) {
+  const sentMs = performance.timeOrigin + performance.now();
+  await server.record([makeEvent({ organization_id, type: 'invoice.paid', payload: { sent_ms: sentMs } })]);
+  return performance.timeOrigin + performance.now() - sentMs;
+}
+
+/** Starts a producer in a thread of its own. Returns a function that stops it, and how many events it recorded per second. */
+function startFlood({ platformUrl, platformToken }, flood) {
+  const workerData = { ...flood, platformUrl, platformToken, fields: { organization_id: flooding } };
+  const worker = new Worker(new URL('./producer.js', import.meta.url), { workerData });
+  return () =>
+    new Promise((stopped, failed) => {
+      worker.once('message', stopped);
+      worker.once('error', failed);
+      worker.postMessage('stop');
+    });
 }

@@ -14,6 +14,8 @@ export async function startServer(env = {}) {
     database: database.client,
     databaseUrl: database.url,
     token,
+    platformUrl,
+    platformToken,
     /** Records events. They can be given as JSON, so that creating it is not measured. */
     record: (events) => node.record(typeof events === 'string' ? events : JSON.stringify(events)),
     async createWebhook(url, eventTypes = '*', fields = {}) {

@@ -56,6 +56,8 @@ export class DeliveryEngine {
   readonly #attempter: Attempter;
   readonly #listener: NotificationListener;
   #refreshing: Repeating | undefined;
+  /** How many attempts have started in this turn of the event loop. */
+  #started = 0;
   /** When a shutdown stops waiting for attempts and outcomes. Undefined before a shutdown begins. */
   #drainUntilMs: number | undefined;
   /** Set during a shutdown. Called when no request is in flight any more. */
@@ -138,13 +140,21 @@ export class DeliveryEngine {
     this.#pump();
   }
 
-  /** Starts as many attempts as are allowed now. */
+  /** Starts as many attempts as are allowed now. After a few, other work of this process has its turn. */
   #pump(): void {
     while (!this.#isStopping && this.#lease.coversAttempt && !this.#settler.isBehind) {
+      if (this.#started >= limits.startsAtOnce) break;
       const turn = this.#lanes.next();
       if (!turn) break;
+      if (this.#started === 0) setImmediate(() => this.#pumpAgain());
+      this.#started += 1;
       void this.#deliver(turn);
     }
+  }
+
+  #pumpAgain(): void {
+    this.#started = 0;
+    this.#pump();
   }
 
   /** Runs `work` after `ms`, then starts the attempts that have become possible. */

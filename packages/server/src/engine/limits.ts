@@ -9,6 +9,7 @@ export const limitTable = {
   slots: [1_024, 'requests', 'For all webhooks of a node together: more sockets add no throughput.'],
   spareSlots: [512, 'requests', 'Extra slots, one for each request to a stalled webhook.'],
   unhealthySlots: [512, 'requests', 'For all unhealthy webhooks: half is left for the healthy ones.'],
+  startsAtOnce: [8, 'requests', 'Starting them blocks the process for about 2 ms.'],
   elasticSlots: [768, 'requests', 'Above this, a healthy webhook gets at most the usual window.'],
   elasticUnhealthySlots: [448, 'requests', 'The same for unhealthy webhooks: one usual window stays free.'],
   windowAtStart: [8, 'requests', 'Enough to learn whether a webhook responds.'],
@@ -43,7 +44,7 @@ export const limitTable = {
   talliedWebhooks: [5_000, 'webhooks', 'With more, the node writes its counts and starts new rows.'],
   lanes: [5_000, 'webhooks', 'With more lanes than this, idle ones are forgotten.'],
   // Claims
-  claimDeliveries: [5_000, 'deliveries', 'Parsing them blocks the process for about 50 ms.'],
+  claimDeliveries: [1_000, 'deliveries', 'Parsing them blocks the process for about 10 ms.'],
   claimBytes: [8 * MiB, 'bytes', 'Parsing more would block the process for too long.'],
   claimWebhooks: [100, 'webhooks', 'Limits the cost of the statement. The next claim takes the others.'],
   claimRetryShare: [0.5, 'ratio', 'Retries take at most this part of the room, so new deliveries go on.'],

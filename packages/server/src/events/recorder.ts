@@ -2,12 +2,11 @@ import type { Database } from '../postgres/database.js';
 import * as errors from '../postgres/database-errors.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { type Problem, unavailable } from '../values/problem.js';
+import { type Queued, RecordingQueue, secondMs } from './recording-queue.js';
 import * as recordings from './recording-store.js';
 
-interface Waiting {
+interface Waiting extends Queued {
   batch: recordings.NewBatch;
-  characters: number;
-  sinceMs: number;
   resolve: (recorded: readonly recordings.RecordedEvent[]) => void;
   reject: (error: unknown) => void;
 }
@@ -20,18 +19,12 @@ export interface Reservation {
   release: () => void;
 }
 
-const transactionsMax = 2;
-/** A second transaction starts if at least this many events are waiting, or if one has waited this long. */
-const secondBatchMin = 250;
-const secondBatchMs = 25;
 /**
  * Requests with keys have their own transactions, so that no request waits for another request's key. One organization
  * cannot take all of them: if other transactions hold its keys, requests of other organizations continue.
  */
 const keyedMax = 6;
 const keyedEachMax = 4;
-const eventsMax = 1_000;
-const charactersMax = 16 * 1024 * 1024;
 /**
  * The memory for all requests that are not recorded yet, reserved before their body is read. It is enough for
  * 3,500 requests with one event each, which is more than can be recorded before they time out, or for one body of
@@ -61,8 +54,7 @@ export class Recorder {
   readonly #onRecorded: (batch: recordings.RecordedBatch) => void;
   readonly #keyed = new Semaphore(keyedMax, keyedEachMax);
   /** Requests without keys that wait for a transaction. */
-  #waiting: Waiting[] = [];
-  #running = 0;
+  readonly #waiting = new RecordingQueue<Waiting>();
   #timer: NodeJS.Timeout | undefined;
   #heldBytes = 0;
 
@@ -118,7 +110,9 @@ export class Recorder {
             void this.#recordKeyed(batch).then(resolve, reject).finally(release);
           this.#keyed.take(organizationOf(batch), start, reject);
         } else {
-          this.#waiting.push({ batch, characters, sinceMs: performance.now(), resolve, reject });
+          const [organizationId, events] = [organizationOf(batch), batch.events.length];
+          const sinceMs = performance.now();
+          this.#waiting.add({ batch, organizationId, events, characters, sinceMs, resolve, reject });
           this.#run();
         }
       });
@@ -140,41 +134,21 @@ export class Recorder {
   }
 
   #run(): void {
-    while (this.#mayStart) {
-      this.#running += 1;
-      void this.#commitGroup(this.#takeGroup()).finally(() => {
-        this.#running -= 1;
+    for (;;) {
+      const group = this.#waiting.take(performance.now());
+      if (!group) break;
+      void this.#commitGroup(group.requests).finally(() => {
+        const restMs = this.#waiting.ended(group, performance.now());
+        if (restMs > 0) setTimeout(() => this.#run(), restMs);
         this.#run();
       });
     }
-    if (this.#running >= transactionsMax || this.#waiting.length === 0) return;
+    if (this.#waiting.isEmpty) return;
     // Even if the first transaction is delayed, the waiting requests do not wait long.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#run();
-    }, secondBatchMs);
-  }
-
-  /**
-   * Returns whether to start a transaction. A few events wait for more, because many small transactions cost more in total.
-   */
-  get #mayStart(): boolean {
-    const [first] = this.#waiting;
-    if (!first || this.#running >= transactionsMax) return false;
-    if (this.#running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
-    return this.#waiting.reduce((sum, { batch }) => sum + batch.events.length, 0) >= secondBatchMin;
-  }
-
-  /** Takes the requests of the next transaction. */
-  #takeGroup(): Waiting[] {
-    let [events, characters, size] = [0, 0, 0];
-    for (const waiting of this.#waiting) {
-      events += waiting.batch.events.length;
-      characters += waiting.characters;
-      if (size > 0 && (events > eventsMax || characters > charactersMax)) break;
-      size += 1;
-    }
-    return this.#waiting.splice(0, size);
+    }, secondMs);
   }
 
   async #commit(batch: recordings.NewBatch): Promise<readonly recordings.RecordedEvent[]> {
@@ -214,17 +188,13 @@ export class Recorder {
         await this.#commitGroup(group.slice(0, half));
         await this.#commitGroup(group.slice(half));
       } else {
-        const late = errors.isUnreachable(error) || errors.isTooSlow(error) ? this.#takeLate() : [];
+        const late =
+          errors.isUnreachable(error) || errors.isTooSlow(error)
+            ? this.#waiting.takeLate(waitMsMax, performance.now())
+            : [];
         for (const { reject } of [...group, ...late]) reject(error);
       }
     }
-  }
-
-  /** Takes the requests that have waited too long. */
-  #takeLate(): Waiting[] {
-    const nowMs = performance.now();
-    const firstEarly = this.#waiting.findIndex(({ sinceMs }) => nowMs - sinceMs < waitMsMax);
-    return this.#waiting.splice(0, firstEarly < 0 ? this.#waiting.length : firstEarly);
   }
 }
 

@@ -173,7 +173,7 @@ describe('a claimer', () => {
   });
 
   test('that cannot read what it claimed claims less, with more time, until it can, and then more again', async () => {
-    setLimits({ pollMs: 1 });
+    setLimits({ pollMs: 1, claimDeliveries: 5_000 });
     const { database, node } = await withNode();
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 1_000);
     const { database: counted, totals, limitsMs } = counting(database, (total) => total > 500);

@@ -134,10 +134,14 @@ describe('a request to record', () => {
   test('does not wait for the running transaction if many wait', () => {
     const { record, sizes } = recorder();
     void record(1);
-    void record(249);
+    void record(8);
     expect(sizes()).toEqual([1]);
     void record(1);
-    expect(sizes()).toEqual([1, 250]);
+    expect(sizes()).toEqual([1, 9]);
+    void record(249);
+    expect(sizes()).toEqual([1, 9]);
+    void record(1);
+    expect(sizes()).toEqual([1, 9, 250]);
   });
 
   test('does not wait long behind a transaction that is held up', async () => {
