@@ -99,8 +99,8 @@ async function recordOne(server, organization_id) {
 }
 
 /** Starts a producer in a thread of its own. Returns a function that stops it, and how many events it recorded per second. */
-function startFlood({ platformUrl, platformToken }, flood) {
-  const workerData = { ...flood, platformUrl, platformToken, fields: { organization_id: flooding } };
+function startFlood({ platformUrl }, flood) {
+  const workerData = { ...flood, platformUrl, fields: { organization_id: flooding } };
   const worker = new Worker(new URL('./producer.js', import.meta.url), { workerData });
   return () =>
     new Promise((stopped, failed) => {

@@ -3,8 +3,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Pool } from 'undici';
 import { makeEvent, spread } from './load.js';
+import { platformToken } from './node.js';
 
-const { connections, size, platformUrl, platformToken, fields } = workerData;
+const { connections, size, platformUrl, fields } = workerData;
 const platform = new Pool(platformUrl, { connections });
 const body = JSON.stringify(Array.from({ length: size }, () => makeEvent(fields)));
 const headers = { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' };

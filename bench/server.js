@@ -14,8 +14,7 @@ export async function startServer(env = {}) {
     database: database.client,
     databaseUrl: database.url,
     token,
-    platformUrl,
-    platformToken,
+    platformUrl: node.platformUrl,
     /** Records events. They can be given as JSON, so that creating it is not measured. */
     record: (events) => node.record(typeof events === 'string' ? events : JSON.stringify(events)),
     async createWebhook(url, eventTypes = '*', fields = {}) {
