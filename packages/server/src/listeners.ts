@@ -5,14 +5,13 @@ import type { LiveCatalogue } from './catalogue/live-catalogue.js';
 import type { DeliveryParts } from './delivering.js';
 import { Recorder } from './events/recorder.js';
 import type { RecordedBatch } from './events/recording-store.js';
-import { metricsRoute } from './operations/metrics.js';
+import { healthRoutes, metricsRoute } from './operations/monitoring-routes.js';
 import type { Tracing } from './operations/tracing.js';
 import { createPlatformApi } from './platform-api.js';
 import { createPublicApi, type PublicApiParts } from './public-api.js';
 import { ConfigError } from './settings/config.js';
 import { platformToken } from './settings/keys.js';
 import { Repeating } from './signals/timers.js';
-import { healthRoutes } from './web/health.js';
 import { createListener, listen } from './web/listener.js';
 import { addRoutes } from './web/route.js';
 

@@ -9,7 +9,7 @@ import { consoleLinks, publicUrlOf } from './console/console.js';
 import { createEventChecker } from './events/new-event.js';
 import type { Recorder } from './events/recorder.js';
 import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
-import { metricsRoute } from './operations/metrics.js';
+import { healthRoutes, metricsRoute } from './operations/monitoring-routes.js';
 import type { PublicApiParts } from './public-api.js';
 import { platformGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
@@ -18,7 +18,6 @@ import type { MoverOptions } from './resources/moves.js';
 import { recordedPayloads } from './resources/resource-operations.js';
 import { lifecycleTags } from './resources/resource-routes.js';
 import { version } from './settings/config.js';
-import { healthRoutes } from './web/health.js';
 import { createListener } from './web/listener.js';
 import { addRoutes, type Tag } from './web/route.js';
 

@@ -130,7 +130,8 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         refuseInactive(webhook);
         const { location, body } = await writeWebhook(database, request, async (client) => {
           const waiting = delivery.status === 'pending' ? await attemptNow(client, delivery, key) : undefined;
-          const queued = waiting ?? (await deliverAgain(client, delivery, webhook));
+          const queued = waiting ?? (await queueRedelivery(client, { ...key, ...delivery }));
+          if (!queued) throw new Problem('not_found', 'The event of this delivery no longer exists.');
           const { id: delivery_id, event_id } = queued;
           const again = waiting ? {} : { redelivery_of: delivery.id };
           const changes = changesBetween(undefined, { delivery_id, ...again, event_id });
@@ -196,16 +197,6 @@ async function attemptNow(
   // A delivery without a row is waiting for its first attempt, which is already due.
   const current = delivery.attempts === 0 ? await readDelivery(client, key) : undefined;
   return current?.status === 'pending' ? current : undefined;
-}
-
-async function deliverAgain(
-  client: Queryable,
-  { event_id, event_created_at }: StoredDelivery,
-  { organization_id, id: webhook_id }: Webhook,
-): Promise<StoredDelivery> {
-  const queued = await queueRedelivery(client, { organization_id, webhook_id, event_id, event_created_at });
-  if (!queued) throw new Problem('not_found', 'The event of this delivery no longer exists.');
-  return queued;
 }
 
 export function refuseInactive({ status }: Webhook): void {

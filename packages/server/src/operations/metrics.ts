@@ -1,8 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type AttemptError, attemptErrors, isDelivered, type Outcome } from '../outcomes/outcome.js';
 import type { Verdict } from '../outcomes/retry-schedule.js';
-import { type Route, route } from '../web/route.js';
-import { text } from '../web/schemas.js';
 
 /** The classes of a status other than 2xx. A label must have few values, so it does not contain the status itself. */
 const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
@@ -148,17 +146,4 @@ function reasonOf(outcome: Outcome): FailureReason {
   if (outcome.kind === 'no_response') return outcome.error;
   const reason = `${Math.floor(outcome.httpStatus / 100)}xx`;
   return statusReasons.find((known) => known === reason) ?? 'other_status';
-}
-
-/** Returns `GET /metrics`. */
-export function metricsRoute(metrics: Metrics): Route {
-  return route('GET /metrics', {
-    operationId: 'metrics',
-    summary: 'Get metrics',
-    description: 'Returns metrics in the Prometheus text format.',
-    early: true,
-    produces: ['text/plain'],
-    returns: { 200: text('Metrics.') },
-    handler: async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
-  });
 }

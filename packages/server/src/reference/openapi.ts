@@ -4,7 +4,7 @@ import Type, { type TSchema } from 'typebox';
 import { type Catalogue, madeFrom } from '../catalogue/catalogue.js';
 import { type ProblemCode, problems } from '../values/problem.js';
 import type { Route, Tag } from '../web/route.js';
-import { ProblemSchema } from '../web/schemas.js';
+import { optional, ProblemSchema } from '../web/schemas.js';
 import { encodedRoute, StaticContent } from '../web/static-content.js';
 import { Components, plainSchema, type Schema, schemaExample } from './components.js';
 import { errorsGuide, withOwnSamples, withOwnTypes } from './guides.js';
@@ -41,7 +41,7 @@ export function serveApiDocument(
   );
 }
 
-/** Returns the OpenAPI 3.1 document of the routes. */
+/** Returns the OpenAPI 3.1 document of the routes. JSON leaves out what is undefined. */
 function apiDocument(info: DocumentInfo): object {
   const { title, version, description, securityName, securityDescription } = info;
   const components = new Components();
@@ -68,17 +68,17 @@ function apiDocument(info: DocumentInfo): object {
     'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
     paths,
     // References, because `openapi-generator` writes an invalid Python module for requests that stand here.
-    ...(webhooks && {
-      webhooks: Object.fromEntries(
+    webhooks:
+      webhooks &&
+      Object.fromEntries(
         Object.keys(webhooks.requests).map((type) => [type, { $ref: `#/components/pathItems/${type}` }]),
       ),
-    }),
     components: {
       securitySchemes: {
         [securityName]: { type: 'http', scheme: 'bearer', description: securityDescription },
       },
       schemas: components.schemas,
-      ...(webhooks && { pathItems: webhooks.requests }),
+      pathItems: webhooks?.requests,
       headers: Object.fromEntries(
         Object.entries(headers).filter(([name]) => usedHeaders.has(name as HeaderName)),
       ),
@@ -111,15 +111,12 @@ function apiDocument(info: DocumentInfo): object {
       tags: [tag],
       description: scopes ? `${route.description}\n\n${required(scopes)}` : route.description,
       ...(parameters.length > 0 && { parameters }),
-      ...(body && {
-        requestBody: {
-          description: (body as Schema).description,
-          required: !bodyIsOptional,
-          content: contentOf(body, `${id}Request`, consumes),
-        },
-      }),
-      ...(scopes && { security: [{ [securityName]: scopes }] }),
-      ...(route.open && { security: [] }),
+      requestBody: body && {
+        description: (body as Schema).description,
+        required: !bodyIsOptional,
+        content: contentOf(body, `${id}Request`, consumes),
+      },
+      security: route.open ? [] : scopes && [{ [securityName]: scopes }],
       responses: Object.fromEntries([...succeeded, ...refused]),
       ...(operationId === 'createWebhook' && info.webhooks && { callbacks: info.webhooks.callback }),
     };
@@ -200,9 +197,9 @@ const problemContent = {
   'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
 };
 
-const IdempotencyHeaders = Type.Object({
-  'Idempotency-Key': Type.Optional(
-    Type.String({
+const IdempotencyHeaders = Type.Object(
+  optional({
+    'Idempotency-Key': Type.String({
       minLength: 1,
       maxLength: 255,
       pattern: '^[!-~]+$',
@@ -210,8 +207,8 @@ const IdempotencyHeaders = Type.Object({
         'Makes it safe to repeat the request. For 24 hours, the same key with the same body returns the first response.',
       examples: ['2f9c1c1e-invoice-hook'],
     }),
-  ),
-});
+  }),
+);
 
 function parametersOf(place: string, group: TSchema | undefined): object[] {
   const { properties = {}, required = [] } = (group ?? {}) as Schema;

@@ -60,7 +60,9 @@ export function lifecycleTags(options: moves.MoverOptions, catalogue: Catalogue)
             if (moved.outcome === 'refused') {
               // If the organization has moved to another cell, the copy of the resource that stayed here may be out of date.
               await refuseElsewhere(database, moved.resource.organization_id);
-              throw notAllowed(lifecycle, name, moved);
+              const { resource, possibleMoves } = moved;
+              const detail = refusalOf(`The ${nounOf(lifecycle)}`, resource.status, name, possibleMoves);
+              throw new Problem('move_not_allowed', detail, { possibleMoves });
             }
             return respond(reply, lifecycle, moved);
           },
@@ -86,15 +88,6 @@ function respond(
 
 function noSuch(lifecycle: Lifecycle): Problem {
   return new Problem('not_found', `The ${nounOf(lifecycle)} does not exist.`);
-}
-
-function notAllowed(
-  lifecycle: Lifecycle,
-  move: string,
-  { resource, possibleMoves }: Extract<moves.MoveOutcome, { outcome: 'refused' }>,
-): Problem {
-  const detail = refusalOf(`The ${nounOf(lifecycle)}`, resource.status, move, possibleMoves);
-  return new Problem('move_not_allowed', detail, { possibleMoves });
 }
 
 const originOf = ({ id, sourceAddress }: FastifyRequest) => ({

@@ -5,7 +5,7 @@ import { bindingOf, decodeCursor, encodeCursor, type Order, type Position } from
 import { instantPattern, parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
 import type { Arrived } from './route.js';
-import { PageMeta } from './schemas.js';
+import { closed, optional, PageMeta } from './schemas.js';
 
 export interface TimeRange {
   fromMs: number | undefined;
@@ -61,27 +61,26 @@ export const timeRange = {
 } as const;
 
 const orderParameter = (what: string) =>
-  Type.Optional(
-    Type.Enum(['desc', 'asc'], {
-      default: 'desc',
-      description:
-        `\`desc\`: newest first. \`asc\`: oldest first; if you keep following the cursor, you get every ` +
-        `${what} exactly once.`,
-    }),
-  );
+  Type.Enum(['desc', 'asc'], {
+    default: 'desc',
+    description:
+      `\`desc\`: newest first. \`asc\`: oldest first; if you keep following the cursor, you get every ` +
+      `${what} exactly once.`,
+  });
 
 const pageParameters = (limit: number) => ({
-  cursor: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 500,
-      description: '`meta.cursor` of the previous page. The filters must be the same.',
-      examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
-    }),
-  ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: limit, description: 'Maximum number of results.' }),
-  ),
+  cursor: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: '`meta.cursor` of the previous page. The filters must be the same.',
+    examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
+  }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: limit,
+    description: 'Maximum number of results.',
+  }),
 });
 
 /** Returns the query and the input of a route that returns a list in pages. */
@@ -90,8 +89,10 @@ export function list<Filters extends TProperties>(options: ListOptions<Filters>)
   const properties = {
     ...filters,
     ...(earliestMs && timeRange),
-    ...(ordered !== undefined && { order: orderParameter(ordered) }),
-    ...pageParameters(defaultLimit),
+    ...optional({
+      ...(ordered !== undefined && { order: orderParameter(ordered) }),
+      ...pageParameters(defaultLimit),
+    }),
   };
   const input = ({ request, query }: Arrived, faults: InputFault[]): ListRequest => {
     const { fromMs, toMs } = earliestMs ? readRange(query, faults) : { fromMs: undefined, toMs: undefined };
@@ -124,7 +125,7 @@ export function list<Filters extends TProperties>(options: ListOptions<Filters>)
     };
   };
   return {
-    query: Type.Object(properties, { additionalProperties: false }) as unknown as TObject<Filters>,
+    query: closed(properties) as unknown as TObject<Filters>,
     input,
   };
 }

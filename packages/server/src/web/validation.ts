@@ -68,18 +68,13 @@ export function installValidation(app: FastifyInstance): void {
   });
 
   app.addHook('preHandler', async (request) => {
-    const missing = missingPath(request);
-    if (missing) throw missing;
+    // No ID contains NUL, and PostgreSQL would refuse the query.
+    if (!Object.values(request.params as Record<string, string>).every(isReadable))
+      throw new Problem('not_found', 'Nothing exists at this path.');
     const faults = (await request.routeOptions.config.validate?.(request)) ?? [];
     const problem = inputProblem(faults, faultsMax);
     if (problem) throw problem;
   });
-}
-
-/** Returns a 404 if the path contains NUL: no ID does, and PostgreSQL would refuse the query. */
-function missingPath(request: FastifyRequest): Problem | undefined {
-  const ids = Object.values(request.params as Record<string, string>);
-  return ids.every(isReadable) ? undefined : new Problem('not_found', 'Nothing exists at this path.');
 }
 
 const compiled = new WeakMap<TSchema, ValidateFunction>();

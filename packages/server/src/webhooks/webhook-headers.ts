@@ -46,33 +46,26 @@ export function headerFaults(given: object | null, canKeep: boolean): readonly F
 }
 
 function nameFault(name: string, seen: ReadonlySet<string>): Omit<Fault, 'pointer'> | undefined {
-  if (!token.test(name) || name.length > nameLengthMax) {
-    return {
-      code: 'invalid_header_name',
-      detail: `must have a name of 1 to ${nameLengthMax} letters, digits or !#$%&'*+-.^_\`|~`,
-    };
-  }
-  if (reserved.test(name)) {
-    return {
-      code: 'reserved_header',
-      detail: 'is set by the service or the connection and cannot be changed',
-    };
-  }
-  if (seen.has(name.toLowerCase())) {
-    return { code: 'repeated_header', detail: 'is given twice; header names are not case-sensitive' };
-  }
-  return undefined;
+  if (!token.test(name) || name.length > nameLengthMax)
+    return fail(
+      'invalid_header_name',
+      `must have a name of 1 to ${nameLengthMax} letters, digits or !#$%&'*+-.^_\`|~`,
+    );
+  if (reserved.test(name))
+    return fail('reserved_header', 'is set by the service or the connection and cannot be changed');
+  if (!seen.has(name.toLowerCase())) return undefined;
+  return fail('repeated_header', 'is given twice; header names are not case-sensitive');
 }
 
 function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | undefined {
   if (given === null && canKeep) return undefined;
-  if (typeof given !== 'string') return { code: 'wrong_type', detail: 'must be a string' };
+  if (typeof given !== 'string') return fail('wrong_type', 'must be a string');
   if (value.test(given)) return undefined;
-  return {
-    code: 'invalid_header_value',
-    detail: 'must be 1 to 1,024 printable ASCII characters, and must not start or end with a space',
-  };
+  const accepted = '1 to 1,024 printable ASCII characters, and must not start or end with a space';
+  return fail('invalid_header_value', `must be ${accepted}`);
 }
+
+const fail = (code: string, detail: string) => ({ code, detail });
 
 /** Returns a fault for each name that is meant to keep a stored value but has none. */
 function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): readonly Fault[] {

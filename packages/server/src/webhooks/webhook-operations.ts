@@ -112,14 +112,13 @@ export async function change(
   const verifies =
     (status === 'active' && webhook.status !== 'paused') ||
     (url !== undefined && webhook.status !== 'disabled');
-  const verified = status === 'disabled' ? undefined : status;
   const changed =
     verifies && status !== 'disabled'
       ? await settle(
           context,
           request,
           webhook,
-          { ...changes, ...(verified && { status: verified }) },
+          { ...changes, ...(status && { status }) },
           writes.changeAction,
         )
       : await changeUnverified(context, request, webhook, changes, status);

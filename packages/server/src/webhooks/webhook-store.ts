@@ -139,7 +139,6 @@ export async function listWebhooks(
   return rows;
 }
 
-/** Changes the given fields and returns the changed webhook. */
 /** How many webhooks have each status. Those with an incident are failing, not active. */
 export type WebhookCounts = Record<'active' | 'failing' | 'unverified' | 'paused' | 'disabled', number>;
 
@@ -162,6 +161,7 @@ export async function countWebhooks(
   return rows[0]!;
 }
 
+/** Changes the given fields and returns the changed webhook. */
 export async function changeWebhook(
   client: Queryable,
   key: WebhookKey,

@@ -1,6 +1,8 @@
 import Type from 'typebox';
 import { unavailable } from '../values/problem.js';
-import { type Route, route } from './route.js';
+import { type Route, route } from '../web/route.js';
+import { text } from '../web/schemas.js';
+import type { Metrics } from './metrics.js';
 
 const status = (value: string) =>
   Type.Object({ status: Type.Literal(value, { description: 'The check passed.' }) });
@@ -28,4 +30,17 @@ export function healthRoutes(isReady: () => Promise<boolean>): readonly Route[] 
       },
     }),
   ];
+}
+
+/** Returns `GET /metrics`. */
+export function metricsRoute(metrics: Metrics): Route {
+  return route('GET /metrics', {
+    operationId: 'metrics',
+    summary: 'Get metrics',
+    description: 'Returns metrics in the Prometheus text format.',
+    early: true,
+    produces: ['text/plain'],
+    returns: { 200: text('Metrics.') },
+    handler: async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
+  });
 }
