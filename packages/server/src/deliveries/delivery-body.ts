@@ -11,28 +11,20 @@ import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from './delivery-
 
 /** Returns a delivery as the API shows it. While its webhook is not active, it has no next attempt. */
 export function deliveryBody(delivery: StoredDelivery, webhookIsActive: boolean) {
-  const attempted = delivery.attempts > 0 && delivery.attempted_at !== null;
+  const { id, webhook_id, event_id, event_type, http_status, error, duration_ms } = delivery;
+  const { status, attempts, attempted_at, created_at, due_at } = delivery;
+  const attempted = attempts > 0 && attempted_at !== null;
   const base = {
-    id: delivery.id,
-    webhook_id: delivery.webhook_id,
-    event_id: delivery.event_id,
-    event_type: delivery.event_type,
-    status: statusOf(delivery.status, attempted),
-    final: delivery.status !== 'pending',
-    http_status: delivery.http_status,
-    error: delivery.error,
-    duration_ms: delivery.duration_ms,
-    attempts: delivery.attempts,
-    created_at: delivery.created_at.toISOString(),
+    ...{ id, webhook_id, event_id, event_type, status: statusOf(status, attempted) },
+    final: status !== 'pending',
+    ...{ http_status, error, duration_ms, attempts, created_at },
   };
-  const attemptedAt = delivery.attempted_at?.getTime() ?? 0;
-  if (delivery.status === 'success') {
-    return { ...base, delivered_at: new Date(attemptedAt + (delivery.duration_ms ?? 0)).toISOString() };
-  }
+  if (status === 'success')
+    return { ...base, delivered_at: new Date((attempted_at?.getTime() ?? 0) + (duration_ms ?? 0)) };
   return {
     ...base,
-    ...(attempted && { last_attempt_at: new Date(attemptedAt).toISOString() }),
-    next_attempt_at: delivery.status === 'pending' && webhookIsActive ? delivery.due_at.toISOString() : null,
+    ...(attempted && { last_attempt_at: attempted_at }),
+    next_attempt_at: status === 'pending' && webhookIsActive ? due_at : null,
   };
 }
 

@@ -88,5 +88,5 @@ function tooManyReplays(): Problem {
 }
 
 function replayBody({ id, status, total, done, created_at }: StoredReplay) {
-  return { id, status, total, done, created_at: created_at.toISOString() };
+  return { id, status, total, done, created_at };
 }

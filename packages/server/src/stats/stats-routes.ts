@@ -177,8 +177,8 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         return {
           data: {
             interval,
-            from: new Date(fromMs).toISOString(),
-            to: new Date(toMs).toISOString(),
+            from: new Date(fromMs),
+            to: new Date(toMs),
             ...stats.figuresOf(interval, span, deliveries, events),
             events_by_type: types,
             webhooks: await countWebhooks(database, {
@@ -216,13 +216,13 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         const { pending, oldest } = await readUndelivered(database, organization_id, id, since);
         return {
           data: {
-            since: since.toISOString(),
+            since,
             success,
             failed,
             pending,
             success_rate: success + failed === 0 ? null : success / (success + failed),
             duration_ms: { p50, p95 },
-            oldest_undelivered_at: oldest?.toISOString() ?? null,
+            oldest_undelivered_at: oldest,
             hours: buckets.map(({ at, delivered, given_up }) => ({
               hour: at,
               success: delivered,

@@ -124,30 +124,22 @@ function failureBody(failure: Failure, { url, created_at, secret_rotated_at: sec
 
 /** Returns a webhook as the API shows it. It never contains a secret or the value of a header. */
 export function webhookBody(webhook: Webhook) {
-  const { status, verification_failure: failure } = webhook;
+  const { id, organization_id, workspace_id, url, description, status, disabled_reason, event_types } =
+    webhook;
+  const { format, rate_limit, retry_schedule, expires_at, created_at, last_delivery_at } = webhook;
+  const { last_delivery_status, failing_since, verification_failure, previous_secret_until } = webhook;
+  const isUnproven = status === 'unverified' || status === 'paused';
   return {
-    id: webhook.id,
-    organization_id: webhook.organization_id,
-    workspace_id: webhook.workspace_id,
-    url: webhook.url,
-    description: webhook.description,
-    status,
-    disabled_reason: webhook.disabled_reason,
-    event_types: webhook.event_types,
+    ...{ id, organization_id, workspace_id, url, description, status, disabled_reason, event_types },
     filter: parsed(webhook.filter),
-    format: webhook.format,
+    format,
     template: parsed(webhook.template),
-    rate_limit: webhook.rate_limit,
-    retry_schedule: webhook.retry_schedule,
-    expires_at: webhook.expires_at?.toISOString() ?? null,
+    ...{ rate_limit, retry_schedule, expires_at },
     headers: Object.fromEntries(webhook.header_names.map((name) => [name, null])),
-    created_at: webhook.created_at.toISOString(),
-    last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
-    last_delivery_status: webhook.last_delivery_status,
-    failing_since: webhook.failing_since?.toISOString() ?? null,
+    ...{ created_at, last_delivery_at, last_delivery_status, failing_since },
     verification_failure:
-      (status === 'unverified' || status === 'paused') && failure ? failureBody(failure, webhook) : null,
-    previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
+      isUnproven && verification_failure ? failureBody(verification_failure, webhook) : null,
+    previous_secret_until,
   };
 }
 
