@@ -12,7 +12,7 @@ export interface Option {
   repeats?: boolean;
   /** Options of one group are listed together, below this title. */
   group?: string;
-  /** The field of the API that the option sets. */
+  /** The name of its value among the fields. In a command of the API, the field or parameter that it sets. */
   field?: string;
   /** Returns the value for the text. Throws a UsageError if the text is not valid. Default: the text itself. */
   read?: (text: string, option: string) => unknown;

@@ -16,11 +16,12 @@ export const listen = apiCommand({
   summary:
     'Follow new events and forward them to your machine, signed as the service signs them. Press Ctrl-C to stop. The next run continues after the last event.',
   options: {
-    'forward-to': {
-      value: 'URL',
-      description: 'Send every event to this URL, such as http://localhost:3000/hooks.',
-      read: targetUrl,
-    },
+    'forward-to': sets(
+      'target',
+      'URL',
+      'Send every event to this URL, such as http://localhost:3000/hooks.',
+      targetUrl,
+    ),
     events: { value: 'a,b', description: onlyEvents },
     workspace: sets('workspace_id', 'WS-x', 'Only events from this workspace.'),
     secret: {
@@ -44,8 +45,7 @@ export const listen = apiCommand({
   },
   run: async (context) => {
     const { options, env, terminal, posthorn, fields } = context;
-    const { 'forward-to': to } = options;
-    const target = to === undefined ? to : targetUrl(to, 'forward-to');
+    const target: URL | undefined = fields.target;
     const events = new EventPatterns(options.events);
     await events.check(posthorn);
     const { organization_id, workspace_id } = await posthorn.token();

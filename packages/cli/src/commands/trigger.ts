@@ -1,6 +1,6 @@
-import type { Event } from '@posthorn/client';
+import { type Event, PosthornError } from '@posthorn/client';
 import { sampleTypes, signedRequest } from '@posthorn/receiver/testing';
-import { type Command, CommandFailure, type Context, invalid, UsageError } from '../command.js';
+import { type Command, CommandFailure, type Context, invalid, sets, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { type ForwardResult, forward, forwardedJson, isAccepted, targetUrl } from '../forward.js';
 import { memberOf, withValue } from '../json-text.js';
@@ -23,7 +23,7 @@ export const trigger: Command = {
     field: 'event_type',
   },
   options: {
-    to: { value: 'URL', description: 'Send to this URL, such as http://localhost:3000/hooks.' },
+    to: sets('target', 'URL', 'Send to this URL, such as http://localhost:3000/hooks.', targetUrl),
     webhook: { value: 'id', description: 'Have the service send a test event to this webhook.' },
     set: {
       value: 'path=value',
@@ -49,7 +49,7 @@ export const trigger: Command = {
         throw new UsageError('--set works only with --to: the service sends its own sample to a webhook.');
       return webhooksTest.run({ ...context, fields: { ...fields, webhook_id: options.webhook } });
     }
-    const url = targetUrl(options.to ?? '', 'to');
+    const url: URL = fields.target;
     const secret = await signingSecret(options, env);
     const { event, request } = await requestOf(context, secret);
     const result = await forward(url, request);
@@ -114,7 +114,7 @@ async function samplePayload(context: Context): Promise<string> {
   const served = await servedTypes(context).catch((error: Error) => error);
   if (served instanceof Error) {
     if (bundled !== undefined) return bundled;
-    if (!(served instanceof CommandFailure)) throw served;
+    if (served instanceof PosthornError) throw served;
     throw new CommandFailure(
       `'${argument}' is not a built-in event type.${suggestionFor(argument, sampleTypes)} ` +
         `The service may have it, but could not be queried. ${served.message}`,

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { EventType } from '@posthorn/client';
 import { CommandFailure, type Context } from '../command.js';
 import { apiCommand, connect } from '../connection.js';
+import { EventPatterns } from '../event-pattern.js';
 import { indentedJson } from '../json-text.js';
 import { jsonLines } from '../listing.js';
 import { suggestionFor } from '../parser.js';
@@ -14,13 +15,11 @@ export const types = apiCommand({
   options: { json: jsonLines },
   run: async ({ argument, options, terminal, posthorn, texts }) => {
     const all = await posthorn.eventTypes.list().all();
-    const prefix = argument.endsWith('*') ? argument.slice(0, -1) : undefined;
-    const wanted = all.filter(({ type }) =>
-      argument === '' ? true : prefix === undefined ? type === argument : type.startsWith(prefix),
-    );
+    const patterns = new EventPatterns(argument);
+    const wanted = all.filter(({ type }) => patterns.matches(type));
     if (wanted.length === 0) throw unknownType(argument, all);
     if (options.json) for (const type of wanted) terminal.line(texts.of(type));
-    else if (argument !== '' && prefix === undefined) terminal.line(indentedJson(texts.of(wanted[0]!)));
+    else if (patterns.onlyType !== undefined) terminal.line(indentedJson(texts.of(wanted[0]!)));
     else
       terminal.table(
         [

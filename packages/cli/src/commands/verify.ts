@@ -7,7 +7,6 @@ import { givenSecret } from '../listen-state.js';
 import { json, oneOf } from '../listing.js';
 
 const oneSignature = oneOf(...signatures);
-const readSignature = (text: string) => oneSignature.read(text.toLowerCase(), 'signature');
 
 export const verifyCommand: Command = {
   name: 'verify',
@@ -23,27 +22,27 @@ export const verifyCommand: Command = {
         'File that contains a request: its headers, an empty line and the body, as saved by posthorn listen --save. Default: standard input.',
     },
     tolerance: {
-      value: 'seconds',
+      ...{ field: 'tolerance', value: 'seconds', fallback: '300', read: secondsOf },
       description: 'How much the time of the request may differ from the current time, in either direction.',
-      fallback: '300',
     },
     'any-age': { description: 'Accept a request of any age. Saved requests are usually old.' },
     signature: {
-      ...{ ...oneSignature, read: readSignature },
+      ...{ field: 'signature', value: oneSignature.value },
+      read: (text, option) => oneSignature.read(text.toLowerCase(), option),
       description:
         'Check only this signature, like a receiver that verifies only one. Default: both must be valid.',
     },
     json,
   },
   run: async (context) => {
-    const { options, env, terminal } = context;
+    const { options, env, terminal, fields } = context;
     const secret = givenSecret(options, env);
     if (secret === undefined)
       throw new UsageError('posthorn verify requires --secret. You can also set POSTHORN_WEBHOOK_SECRET.');
     const saved = await requestIn(context);
     const { partial, ...verdict } = verdictOf(saved, secret, {
-      signature: options.signature === undefined ? undefined : readSignature(options.signature),
-      toleranceSeconds: options['any-age'] ? undefined : secondsOf(options.tolerance ?? '300'),
+      signature: fields.signature,
+      toleranceSeconds: options['any-age'] ? undefined : fields.tolerance,
     });
     if (options.json) terminal.line(JSON.stringify(verdict));
     else if (verdict.ok) terminal.line(acceptedText(verdict, saved));
@@ -71,9 +70,9 @@ async function requestIn({ options, input }: Context): Promise<SavedRequest> {
   );
 }
 
-function secondsOf(text: string): number {
+function secondsOf(text: string, option: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw invalid('tolerance', text, 'a whole number of seconds');
+  throw invalid(option, text, 'a whole number of seconds');
 }
 
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type CreatedWebhook, PosthornError, type Webhook } from '@posthorn/client';
+import type { CreatedWebhook, CreateWebhookRequest, PreviewWebhookRequest, Webhook } from '@posthorn/client';
+import { PosthornError } from '@posthorn/client';
 import { type Command, type Fields, invalid, sets, UsageError } from '../command.js';
 import { type ApiContext, apiCommand, printResult } from '../connection.js';
 import { partsOf, uncertain } from '../failure.js';
@@ -79,10 +80,10 @@ const webhooksCreate = apiCommand({
     const { options, env, terminal, posthorn } = context;
     const organization_id = await context.organization();
     const webhook = await withSecret(context, webhooksCreate, givenSecret(options, env), {
-      send: (secret) =>
-        posthorn.webhooks.create({
-          ...{ url: '', event_types: [], ...changeOf(context), organization_id, secret },
-        }),
+      send: (secret) => {
+        const settings = changeOf(context) as CreateWebhookRequest;
+        return posthorn.webhooks.create({ ...settings, organization_id, secret });
+      },
       uncertain: (secret) =>
         `The webhook may have been created, with the secret ${secret}. Run posthorn webhooks list to check.`,
     });
@@ -141,7 +142,8 @@ const webhooksPreview = apiCommand({
   run: async (context) => {
     const { terminal, posthorn, fields } = context;
     const organization_id = await context.organization();
-    const preview = await posthorn.webhooks.preview({ event_types: [], ...fields, organization_id });
+    const asked = fields as PreviewWebhookRequest;
+    const preview = await posthorn.webhooks.preview({ ...asked, organization_id });
     printResult(context, preview, () => {
       const { matched, examined, is_complete, from, to, events } = preview;
       const part = is_complete ? 'all' : 'the newest';
