@@ -89,14 +89,9 @@ function adviceOf({ status, headers }: Response): string {
   return 'Check the URL.';
 }
 
-interface Problem {
-  code: string;
-  title?: string;
-  detail: string;
+interface Problem extends Pick<ErrorFields, 'code' | 'title' | 'detail' | 'errors' | 'cell'> {
   request_id?: string;
-  errors?: InputError[];
   possible_moves?: string[];
-  cell?: string;
 }
 
 function problemIn(text: string): Problem | undefined {

@@ -101,11 +101,7 @@ export class Tail implements AsyncIterable<Event> {
   }
 
   /** Yields the messages of one connection, until it ends. Its errors are `TokenFailure` or `LostConnection`. */
-  async *#connection(): AsyncGenerator<
-    { id: string | undefined; data: string | undefined },
-    void,
-    undefined
-  > {
+  async *#connection(): AsyncGenerator<Pick<Message, 'id' | 'data'>, void, undefined> {
     const silence = new AbortController();
     const { signal } = this.#options;
     const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;

@@ -29,7 +29,7 @@ export interface ReceiverFigures extends DeliveryCounts {
 }
 
 const eventsKept = 200;
-const secondsMeasured = 10;
+const measuredMs = 10_000;
 
 /** Everything that the demo counts. It makes no requests: others report to it. */
 export class Figures {
@@ -40,8 +40,8 @@ export class Figures {
   readonly latest: StreamEvent[] = [];
   recorded = 0;
   trouble = { count: 0, latest: '' };
-  /** Events recorded by second since the start. Only the latest are kept. */
-  readonly #bySecond = new Map<number, number>();
+  /** When the latest events were recorded. */
+  readonly #recordedMs: number[] = [];
   /** Events of which only one side is known yet, so they are as few as the lag of the stream. */
   readonly #acknowledged = new Set<string>();
   readonly #shown = new Set<string>();
@@ -60,9 +60,8 @@ export class Figures {
   /** Notes that the platform listener recorded an event. */
   eventRecorded(id: string, nowMs: number): void {
     this.recorded += 1;
-    const second = this.#secondOf(nowMs);
-    this.#bySecond.set(second, (this.#bySecond.get(second) ?? 0) + 1);
-    this.#bySecond.delete(second - 2 * secondsMeasured);
+    this.#recordedMs.push(nowMs);
+    while (this.#recordedMs[0]! < nowMs - measuredMs) this.#recordedMs.shift();
     if (!this.#shown.delete(id)) this.#acknowledged.add(id);
   }
 
@@ -117,17 +116,10 @@ export class Figures {
 
   /** Returns how many events were recorded per second, over the last ten seconds or since the start. */
   perSecond(nowMs: number): number {
-    const current = this.#secondOf(nowMs);
-    const first = Math.max(0, current - secondsMeasured);
-    // The current second counts in proportion to the time passed.
-    const passed = (nowMs - this.startedMs) / 1000 - first;
-    let sum = 0;
-    for (let second = first; second <= current; second++) sum += this.#bySecond.get(second) ?? 0;
-    return passed > 0 ? sum / Math.max(passed, 0.5) : 0;
-  }
-
-  #secondOf(nowMs: number): number {
-    return Math.max(0, Math.floor((nowMs - this.startedMs) / 1000));
+    const fromMs = Math.max(this.startedMs, nowMs - measuredMs);
+    const passed = (nowMs - fromMs) / 1000;
+    const count = this.#recordedMs.filter((ms) => ms >= fromMs).length;
+    return passed > 0 ? count / Math.max(passed, 0.5) : 0;
   }
 }
 

@@ -134,18 +134,15 @@ export async function startServer(cluster: Cluster): Promise<Postmaster> {
     if (!running) {
       binaries ??= await findBinaries(cluster.account);
       const exit = await launch(cluster, binaries);
-      if (exit && !shouldTryAgain(exit)) {
+      if (exit && !passing.test(exit))
         throw new EmbeddedUnavailable(`The embedded database did not start: ${exit} See ${cluster.logFile}.`);
-      }
     }
     await delay(20);
   }
 }
 
-/** Returns whether another process won the race to start, or backends of a killed server are still exiting. */
-function shouldTryAgain(logTail: string): boolean {
-  return /lock file .* (already exists|is empty)|pre-existing shared memory block/.test(logTail);
-}
+/** Another process won the race to start, or backends of a killed server are still exiting. */
+const passing = /lock file .* (already exists|is empty)|pre-existing shared memory block/;
 
 /** Starts the server. Resolves when it is ready, or with the end of its log if it exited. */
 async function launch(cluster: Cluster, binaries: Binaries): Promise<string | undefined> {
