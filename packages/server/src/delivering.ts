@@ -21,7 +21,7 @@ import type { AddressPolicy } from './values/address.js';
 import type { SecretBox } from './values/secret-box.js';
 import { WebhookDirectory } from './webhooks/directory.js';
 import { type DeliveryControl, Probes } from './webhooks/probes.js';
-import { deleteDue, verifyDue } from './webhooks/webhook-jobs.js';
+import { deleteDue, verifyDue } from './webhooks/webhook-writes.js';
 
 const engineConnections = 4;
 

@@ -22,7 +22,7 @@ import { type Config, ConfigError } from './settings/config.js';
 import { openSecretBox } from './settings/keys.js';
 import { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/timers.js';
-import { countEvents, countingMs } from './stats/event-count-store.js';
+import { countEvents, countingMs } from './stats/count-store.js';
 import { createAddressPolicy } from './values/address.js';
 import { rotateSecrets } from './webhooks/secret-store.js';
 

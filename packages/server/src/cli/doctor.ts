@@ -62,8 +62,9 @@ function show(terminal: Terminal, { check, state, detail, remedy }: Finding): vo
 
 async function* examine(config: Config, env: Record<string, string | undefined>): AsyncGenerator<Finding> {
   const ignored = unknownSettings(env);
-  if (ignored.length === 0) yield fine('settings', 'every setting is valid');
-  else yield warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
+  yield ignored.length === 0
+    ? fine('settings', 'every setting is valid')
+    : warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
   yield* database(config);
   yield await checkKeyFiles(config.dataDir);
   yield await files(config);
@@ -74,13 +75,10 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
 async function files({ catalogueFile, portalLogoFile }: Config): Promise<Finding> {
   const read = [readCatalogueFile(catalogueFile, recordedPayloads), loadPortalLogo(portalLogoFile)];
   const failed = (await Promise.allSettled(read)).filter((result) => result.status === 'rejected');
+  const reasons = failed.map(({ reason }) => reason.message).join(' ');
   return failed.length === 0
     ? fine('files', 'every file in the settings can be used')
-    : problem(
-        'files',
-        failed.map(({ reason }) => reason.message).join(' '),
-        'Correct the file or the setting.',
-      );
+    : problem('files', reasons, 'Correct the file or the setting.');
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {
@@ -128,15 +126,9 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
     );
   yield* checkOtherDatabases(pool, config);
   yield* aboutSettings(facts, isEmbedded, config);
-  const isSynchronous = Math.abs(skewMs) <= clockMsMax;
   const skew = `${Math.round(Math.abs(skewMs))} ms off the database clock`;
-  if (isSynchronous) yield fine('clock', skew);
-  else
-    yield problem(
-      'clock',
-      skew,
-      'Synchronize both machines with NTP: signatures and tokens depend on the time.',
-    );
+  const synchronize = 'Synchronize both machines with NTP: signatures and tokens depend on the time.';
+  yield Math.abs(skewMs) <= clockMsMax ? fine('clock', skew) : problem('clock', skew, synchronize);
   const allowed = permissions(facts);
   if (facts.is_owner === false) {
     // Without the rights of the owner, the rest may be unreadable.
@@ -144,20 +136,19 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
     return;
   }
   const schema = await compareSchema(pool);
-  if (schema === 'same') yield fine('schema', 'up to date');
-  else if (schema === 'older')
-    yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
-  else
-    yield problem(
-      'schema',
-      'migrated by a newer version of Posthorn, so this version cannot start',
-      'Start the newer version.',
-    );
+  yield schemaFindings[schema];
   yield allowed;
   if (config.cell !== undefined && schema !== 'older') yield cellOf(await readCell(pool), config.cell);
   if (schema !== 'older') for (const open of await listOpenRelocations(pool)) yield relocationOf(open);
   yield* keys(pool, config, schema !== 'older');
 }
+
+const newer = 'migrated by a newer version of Posthorn, so this version cannot start';
+const schemaFindings = {
+  same: fine('schema', 'up to date'),
+  older: problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.'),
+  newer: problem('schema', newer, 'Start the newer version.'),
+};
 
 function* aboutSettings(
   { settings, is_standby }: checks.DatabaseFacts,
@@ -177,13 +168,10 @@ function* aboutSettings(
     (name) => settings[name] === 'off',
   );
   const set = (name: string) => `alter system set ${name} = on; select pg_reload_conf();`;
-  if (unsafe.length > 0)
-    yield problem(
-      'durability',
-      `off: ${unsafe.join(', ')}; a crash can lose events`,
-      `In psql: ${unsafe.map(set).join(' ')}`,
-    );
-  else yield fine('durability', 'fsync, full_page_writes and synchronous_commit are on');
+  const risk = `off: ${unsafe.join(', ')}; a crash can lose events`;
+  yield unsafe.length > 0
+    ? problem('durability', risk, `In psql: ${unsafe.map(set).join(' ')}`)
+    : fine('durability', 'fsync, full_page_writes and synchronous_commit are on');
   if (settings.autovacuum === 'off')
     yield warning('autovacuum', 'off, so the queue tables keep growing', `In psql: ${set('autovacuum')}`);
   const connections = Number(settings.max_connections);

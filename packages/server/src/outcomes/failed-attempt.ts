@@ -58,7 +58,10 @@ export const facts = {
   reason: ({ evidence }) => (evidence?.message ? `: ${evidence.message}` : ''),
   names: ({ evidence }) => namesIn(evidence?.names),
   onDay: ({ evidence }) => onDay(evidence?.ended),
-  time: ({ duration_ms }) => secondsText(duration_ms ?? 0),
+  time: ({ duration_ms }) => {
+    const ms = duration_ms ?? 0;
+    return ms < 950 ? `${Math.round(ms / 100) * 100} ms` : `${Math.round(ms / 1_000)} s`;
+  },
   at: ({ attempted_at }) => timeText(attempted_at),
   /** What the receiver has to respond with. A verification requires exactly 200. */
   success: ({ purpose }) => (purpose === 'verification' ? '200' : '2xx'),
@@ -67,7 +70,10 @@ export const facts = {
   begins: (attempt) => responseClause(attempt, 'begins'),
   delivery: ({ deliveryId }) =>
     deliveryId === undefined ? '' : `; the request had X-Service-Delivery ${deliveryId}`,
-  size: ({ bodyBytes }) => sizeText(bodyBytes),
+  size: ({ bodyBytes: bytes }) => {
+    if (bytes === undefined) return 'of this size';
+    return bytes < 1_000 ? `of ${bytes} bytes` : `of ${Math.round(bytes / 1_000)} kB`;
+  },
   /** If a connection without TLS failed, the port may expect TLS. */
   tlsHint: (attempt) =>
     sentTo(attempt).protocol === 'http:' ? ' If this port expects TLS, use https in the URL.' : '',
@@ -165,15 +171,6 @@ function responseClause({ response, evidence }: FailedAttempt, verb: 'says' | 'b
   if (text === '') return '';
   const words = cut(text, quoteLengthMax);
   return `; its response ${isPart ? 'says' : verb} ${words.includes('"') ? words : `"${words}"`}`;
-}
-
-function sizeText(bytes: number | undefined): string {
-  if (bytes === undefined) return 'of this size';
-  return bytes < 1_000 ? `of ${bytes} bytes` : `of ${Math.round(bytes / 1_000)} kB`;
-}
-
-function secondsText(ms: number): string {
-  return ms < 950 ? `${Math.round(ms / 100) * 100} ms` : `${Math.round(ms / 1_000)} s`;
 }
 
 /** Formats a time as `16 Nov 2026 21:04:07 UTC`, with the date and the zone because readers can be anywhere. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { releaseLeases } from '../cells/node-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { avoidScans } from '../postgres/transaction.js';
-import { countEvents, hasCountedUntil } from '../stats/event-count-store.js';
+import { countEvents, hasCountedUntil } from '../stats/count-store.js';
 import { MoveRefused } from './state-store.js';
 
 const pollMs = 25;

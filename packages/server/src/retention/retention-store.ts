@@ -20,7 +20,7 @@ export async function withMaintenanceLock(database: Database, work: () => Promis
   });
 }
 
-/** Returns a statement that begins with `from` and deletes up to `$1` rows that are old. `$2` is the time before which they are. */
+/** Returns a statement that begins with `from` and deletes up to `$1` old rows: those from before `$2`. */
 const some = (from: string, isOld: string) => `
   ${from}
    where ctid = any (array(select ctid ${from.replace('delete ', '')} where ${isOld} limit $1)) and ${isOld}`;

@@ -4,7 +4,7 @@ import type { Outcome } from '../outcomes/outcome.js';
 import type { Verdict } from '../outcomes/retry-schedule.js';
 import type { Database } from '../postgres/database.js';
 import { Repeating } from '../signals/timers.js';
-import { type CountedDeliveries, type Step, writeDeliveryCounts } from './delivery-count-store.js';
+import { type CountedDeliveries, type Step, writeDeliveryCounts } from './count-store.js';
 import { addCounts, countAttempt, type DeliveryCounts, noCounts } from './stats.js';
 
 interface TalliedWebhook {

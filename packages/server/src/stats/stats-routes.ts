@@ -7,8 +7,7 @@ import { type Arrived, type Route, route, type Tenancy } from '../web/route.js';
 import * as schemas from '../web/schemas.js';
 import { countWebhooks, readWebhook } from '../webhooks/webhook-store.js';
 import { findWebhook } from '../webhooks/webhook-writes.js';
-import { readDeliveryCounts, readUndelivered, type Step } from './delivery-count-store.js';
-import { type EventStep, readEventCounts, readFrequentTypes } from './event-count-store.js';
+import * as store from './count-store.js';
 import * as stats from './stats.js';
 
 const typesMax = 20;
@@ -23,7 +22,7 @@ const stepsOf = {
   minute: { deliveries: 1, events: 1 },
   hour: { deliveries: 60, events: 60 },
   day: { deliveries: 60, events: 1440 },
-} as const satisfies Record<stats.Interval, { deliveries: Step; events: EventStep }>;
+} as const satisfies Record<stats.Interval, { deliveries: store.Step; events: store.EventStep }>;
 
 const StatsQuery = schemas.closed({
   organization_id: schemas.ownOrganization,
@@ -170,9 +169,11 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         const deliveries =
           scope === undefined
             ? []
-            : await readDeliveryCounts(database, { ...counts, scope }, steps.deliveries);
-        const events = hasEvents ? await readEventCounts(database, inScope, steps.events) : undefined;
-        const types = hasEvents ? await readFrequentTypes(database, inScope, steps.events, typesMax) : null;
+            : await store.readDeliveryCounts(database, { ...counts, scope }, steps.deliveries);
+        const events = hasEvents ? await store.readEventCounts(database, inScope, steps.events) : undefined;
+        const types = hasEvents
+          ? await store.readFrequentTypes(database, inScope, steps.events, typesMax)
+          : null;
         reply.header('Cache-Control', 'no-store');
         return {
           data: {
@@ -207,13 +208,17 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         const firstEndMs = span.fromMs + hourMs;
         const counts = { organization_id, scope: id };
         const deliveries = [
-          ...(await readDeliveryCounts(database, { ...counts, fromMs: sinceMs, toMs: firstEndMs }, 1)),
-          ...(await readDeliveryCounts(database, { ...counts, fromMs: firstEndMs, toMs: span.toMs }, 60)),
+          ...(await store.readDeliveryCounts(database, { ...counts, fromMs: sinceMs, toMs: firstEndMs }, 1)),
+          ...(await store.readDeliveryCounts(
+            database,
+            { ...counts, fromMs: firstEndMs, toMs: span.toMs },
+            60,
+          )),
         ];
         const { buckets, totals } = stats.figuresOf('hour', span, deliveries, undefined);
         const { delivered: success, given_up: failed, p50_ms: p50, p95_ms: p95 } = totals;
         const since = new Date(sinceMs);
-        const { pending, oldest } = await readUndelivered(database, organization_id, id, since);
+        const { pending, oldest } = await store.readUndelivered(database, organization_id, id, since);
         return {
           data: {
             since,

@@ -1,12 +1,16 @@
 import type { FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
 import { storeWithWrite } from '../access/idempotency.js';
 import { type Changes, changesBetween } from '../audit/audit.js';
 import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { Database, Queryable } from '../postgres/database.js';
+import { refusalOf } from '../postgres/database-errors.js';
 import { Problem } from '../values/problem.js';
-import type { About, Webhook } from './webhook.js';
-import { readWebhook, type VisibleWebhookKey } from './webhook-store.js';
+import { settleVerification, takeDueVerifications } from './probe-store.js';
+import type { DeliveryControl } from './probes.js';
+import { type About, serviceActor, type Webhook } from './webhook.js';
+import { deleteExpired, readWebhook, type VisibleWebhookKey } from './webhook-store.js';
 
 /** Returns the key of the webhook in the path, limited to what the token may see. */
 export function webhookKey({ params, token }: FastifyRequest): VisibleWebhookKey {
@@ -65,7 +69,7 @@ export function writeWebhook<Result>(
 }
 
 /** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
-export function auditedFields(webhook: Webhook) {
+function auditedFields(webhook: Webhook) {
   const { url, event_types, status, disabled_reason, description, rate_limit, header_names } = webhook;
   const { retry_schedule, expires_at, format } = webhook;
   const headers = header_names.length === 0 ? null : header_names;
@@ -148,4 +152,59 @@ export function createdBody(webhook: Webhook) {
   const { last_delivery_at, last_delivery_status, failing_since, previous_secret_until, ...data } =
     webhookBody(webhook);
   return data;
+}
+
+export interface JobContext extends Pick<DeliveryControl, 'verify' | 'room' | 'accept' | 'forgetEverywhere'> {
+  database: Database;
+  logger: Logger;
+  now: () => number;
+}
+
+/** How many webhooks are verified at the same time. */
+const verifiedAtOnce = 20;
+
+/** Verifies unverified webhooks again if it is time. */
+export async function verifyDue(context: JobContext): Promise<void> {
+  const { database, now } = context;
+  const due = await takeDueVerifications(database, new Date(now()), verifiedAtOnce);
+  await Promise.all(due.map((webhook) => verifyAgain(context, webhook)));
+}
+
+async function verifyAgain(context: JobContext, webhook: Webhook): Promise<void> {
+  const { database, now, verify, room, accept, forgetEverywhere } = context;
+  const failure = await verify(webhook);
+  const settled = await database
+    .transaction((client) =>
+      settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
+    )
+    .catch((error) => {
+      // The organization is moving to another cell. When the move ends, the webhook is verified again.
+      if (!refusalOf(error)) throw error;
+    });
+  if (settled?.batch) accept(settled.batch);
+  if (settled?.webhook.status === 'active') await forgetEverywhere(webhook);
+}
+
+/** Deletes webhooks that have expired, as a request does. */
+export async function deleteDue(context: JobContext): Promise<void> {
+  const ended: Promise<void>[] = [];
+  for (let webhook = await deleteOne(context); webhook; webhook = await deleteOne(context)) {
+    const { id: webhook_id, organization_id } = webhook;
+    context.logger.info({ webhook_id, organization_id }, 'a webhook expired');
+    ended.push(context.forgetEverywhere(webhook));
+  }
+  await Promise.all(ended);
+}
+
+function deleteOne({ database, now }: JobContext): Promise<Webhook | undefined> {
+  return database.transaction(async (client) => {
+    const webhook = await deleteExpired(client, new Date(now()));
+    if (!webhook) return undefined;
+    const { organization_id, workspace_id, id } = webhook;
+    const origin = { actor: serviceActor, request_id: null, source_address: null };
+    const what = { action: 'webhook.deleted', target: { type: 'webhook', id } };
+    const changes = changesBetween(auditedFields(webhook), undefined);
+    await writeAudit(client, [{ organization_id, workspace_id, ...origin, ...what, changes }]);
+    return webhook;
+  });
 }

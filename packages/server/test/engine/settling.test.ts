@@ -8,7 +8,7 @@ import { givenBack } from '../../src/engine/settlement-store.js';
 import { type Entry, Settler, type SettlerOptions } from '../../src/engine/settler.js';
 import { type LeasedDelivery, noRoom } from '../../src/events/recording-store.js';
 import { Database, type Queryable, type Statement, type Transaction } from '../../src/postgres/database.js';
-import { readUndelivered } from '../../src/stats/delivery-count-store.js';
+import { readUndelivered } from '../../src/stats/count-store.js';
 import { webhookDisabled } from '../../src/webhooks/webhook.js';
 import { shortenLockWaits } from '../support/database.js';
 import {

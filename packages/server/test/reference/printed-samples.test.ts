@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { scopes } from '../../src/access/token.js';
 import { shortestPathTo } from '../../src/resources/resource-operations.js';
 import type { Lifecycle } from '../../src/resources/resource-schema.js';
-import { countEvents } from '../../src/stats/event-count-store.js';
+import { countEvents } from '../../src/stats/count-store.js';
 import { type ApiResponse, record, sendRequest } from '../support/client.js';
 import { resources } from '../support/lifecycle.js';
 import { exampleOf, type Operation, readDocument, readOperations, urlOf } from '../support/operations.js';

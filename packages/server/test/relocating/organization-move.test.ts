@@ -11,8 +11,8 @@ import type { Database, Statement, Transaction } from '../../src/postgres/databa
 import { forgetOrganization, Move, type MoveOptions } from '../../src/relocating/move.js';
 import type { Step } from '../../src/relocating/plan.js';
 import { MoveRefused } from '../../src/relocating/state-store.js';
+import { countEvents } from '../../src/stats/count-store.js';
 import { DeliveryTally } from '../../src/stats/delivery-tally.js';
-import { countEvents } from '../../src/stats/event-count-store.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { countSecretsWithout, rotateSecrets } from '../../src/webhooks/secret-store.js';
 import { openHeaders } from '../../src/webhooks/webhook-headers.js';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Outcome } from '../../src/outcomes/outcome.js';
 import type { Verdict } from '../../src/outcomes/retry-schedule.js';
 import type { Database } from '../../src/postgres/database.js';
-import { readDeliveryCounts } from '../../src/stats/delivery-count-store.js';
+import { readDeliveryCounts } from '../../src/stats/count-store.js';
 import { DeliveryTally, type TallyOptions } from '../../src/stats/delivery-tally.js';
 import { freshDatabase } from '../support/database.js';
 import { eventually } from '../support/tenant.js';

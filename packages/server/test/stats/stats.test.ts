@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/access/token.js';
 import { limits } from '../../src/engine/limits.js';
-import { countEvents } from '../../src/stats/event-count-store.js';
+import { countEvents } from '../../src/stats/count-store.js';
 import { event, sendRequest } from '../support/client.js';
 import type { Received } from '../support/receiver.js';
 import { makeToken, startTestService, type TestService } from '../support/service.js';
