@@ -1,7 +1,7 @@
 import type { Database, Queryable } from '../postgres/database.js';
 import { type Page, type PageFilter, pageStatement } from '../postgres/keyset.js';
 import type { Order, Position } from '../values/cursor.js';
-import { eventJsonPosition, type StoredEvent } from './event.js';
+import { eventJsonAt, eventJsonPosition, type StoredEvent } from './event.js';
 
 const eventTable = {
   name: 'events',
@@ -16,8 +16,18 @@ export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 const pageBytesMax = 8 * 1024 * 1024;
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
-/** JSON cannot contain this character, so it can separate events. */
-const recordSeparator = '\x1e';
+/** Control characters, which occur neither in JSON nor in the identifiers of an event. */
+const [recordSeparator, fieldSeparator] = ['\x1e', '\x1f'];
+/**
+ * The columns of a page: an event as one text, and its size. A microsecond more makes PostgreSQL print milliseconds even
+ * if they are zeros. The workspace is last, because `concat_ws` leaves out nulls.
+ */
+const pageTable = {
+  ...eventTable,
+  columns: `
+         concat_ws(chr(${fieldSeparator.charCodeAt(0)}), id, type, organization_id, actor_type, actor_id, subject_type, subject_id,
+                   payload, created_at at time zone 'UTC' + interval '1 microsecond', workspace_id) as text, bytes`,
+};
 
 /** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
 export type EventReads = <T>(work: (source: Queryable) => Promise<T>) => Promise<T>;
@@ -49,7 +59,7 @@ export async function readEventPage(
       source.query<{ texts: string | null; found: number }>(statement),
     );
     const { texts, found } = rows[0]!;
-    const events = texts?.split(recordSeparator).slice(0, limit) ?? [];
+    const events = texts?.split(recordSeparator, limit).map(jsonOf) ?? [];
     const last = events.at(-1);
     return {
       rows: events,
@@ -81,10 +91,8 @@ export async function endOfStream(database: Database, organizationId: string): P
 }
 
 /**
- * Returns the statement for a page of events, of which the first always fits. Lets PostgreSQL build the JSON of a whole
- * page and return it as one value. Parsing a row of ten columns and serializing it as JSON takes this process 10 µs.
- * This way it takes 3 µs, plus about 6 µs in the database, which has many processes, whereas this process has only one
- * thread.
+ * Returns the statement for a page of events, of which the first always fits. PostgreSQL returns the whole page as one
+ * text, which costs this process less than rows of ten columns, and PostgreSQL less than making JSON.
  */
 export function eventPageStatement(
   filter: EventFilter,
@@ -93,23 +101,38 @@ export function eventPageStatement(
   limit: number,
   bytesMax = pageBytesMax,
 ) {
-  const page = pageStatement(eventTable, filter, order, after, limit);
+  const page = pageStatement(pageTable, filter, order, after, limit);
   const values = [...page.values, bytesMax];
-  // Concatenating takes a third less CPU than `row_to_json`, and a microsecond more makes PostgreSQL print milliseconds,
-  // also if they are zeros, in half the time of `to_char`.
   const text = `
-  select string_agg(
-           '{"id":"' || id || '","type":"' || type || '","organization_id":' || to_json(organization_id)
-           || ',"workspace_id":' || coalesce(to_json(workspace_id)::text, 'null')
-           || ',"actor":{"type":' || to_json(actor_type) || ',"id":' || to_json(actor_id)
-           || '},"subject":{"type":' || to_json(subject_type) || ',"id":' || to_json(subject_id)
-           || '},"payload":' || payload || ',"created_at":'
-           || left(to_json(created_at at time zone 'UTC' + interval '1 microsecond')::text, 24) || 'Z"}',
-           chr(${recordSeparator.charCodeAt(0)})) filter (where fits) as texts,
-         count(*)::int as found
-    from (select *, sum(bytes) over (rows unbounded preceding) - bytes < $${values.length} as fits
+  select string_agg(text, chr(${recordSeparator.charCodeAt(0)})) filter (where fits) as texts, count(*)::int as found
+    from (select text, sum(bytes) over (rows unbounded preceding) - bytes < $${values.length} as fits
             from (${page.text}) found) page`;
   return { name: page.name, text, values };
+}
+
+/** The fields of `pageTable`. */
+type EventFields = [
+  id: string,
+  type: string,
+  organization_id: string,
+  actor_type: string,
+  actor_id: string,
+  subject_type: string,
+  subject_id: string,
+  payload: string,
+  time: string,
+  workspace_id?: string,
+];
+
+function jsonOf(text: string): string {
+  const fields = text.split(fieldSeparator) as EventFields;
+  const [id, type, organization_id, actor_type, actor_id, subject_type, subject_id, payload, time] = fields;
+  const workspace_id = fields[9] ?? null;
+  const createdAt = `${time.slice(0, 10)}T${time.slice(11, 23)}Z`;
+  return eventJsonAt(
+    { id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id, payload },
+    createdAt,
+  );
 }
 
 /** Returns the statement for the newest events. Its first value is the organization. */

@@ -6,8 +6,11 @@ import { Database } from '../../src/postgres/database.js';
 import type { Position } from '../../src/values/cursor.js';
 import { freshDatabase } from '../support/database.js';
 
-/** What JSON has to escape, what it may leave as it is, and what looks like the end of a text. */
-const texts = ['plain', 'a"b', 'a\\b', 'a\\"b', '\b\f\n\r\t\x01\x1f\x7f', 'é', '\u2028𝄞', '"}', '', ' '];
+/**
+ * What JSON has to escape, what it may leave as it is, and what looks like the end of a text. Identifiers are printable
+ * ASCII, so they contain none of the separators.
+ */
+const texts = ['plain', 'a"b', 'a\\b', 'a\\"b', '\b\f\n\r\t\x01\x7f', 'é', '\u2028𝄞', '"}', '', ' '];
 const payloads = [
   '{}',
   '{ "b": 1.10,\n\t"1": 12345678901234567890, "a": [1e400, 0.1000, -0], "b": "\\u00e9\\/\\u001e" }',
