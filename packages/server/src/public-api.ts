@@ -13,7 +13,7 @@ import { replayRoutes } from './deliveries/replay-routes.js';
 import type { DeliveryParts, NodeParts } from './delivering.js';
 import { earliestReadableMs } from './events/event.js';
 import { eventRoutes } from './events/event-routes.js';
-import type { EventReads } from './events/event-store.js';
+import { type EventReads, Horizons } from './events/event-store.js';
 import { tailRoute } from './events/tail-routes.js';
 import { healthRoutes } from './operations/monitoring-routes.js';
 import { publicGuides } from './reference/guides.js';
@@ -115,6 +115,7 @@ export function publicTags(parts: PublicApiParts, unsent: UnsentBytes): readonly
     ...parts,
     ...parts.delivery,
     earliestMs: () => earliestReadableMs(now(), config.eventRetentionMs),
+    horizons: new Horizons(database),
     webhooksMax: config.webhooksMax,
     userAgent: `Posthorn/${version}`,
   };

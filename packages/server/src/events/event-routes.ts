@@ -7,16 +7,17 @@ import { list, pageSchema, sendPage } from '../web/lists.js';
 import { type Route, route, type Tenancy } from '../web/route.js';
 import { dataOf, EventSchema, eventFilters, text } from '../web/schemas.js';
 import { eventJson, type StoredEvent } from './event.js';
-import { type EventReads, readEvent, readEventPage } from './event-store.js';
+import { type EventReads, type Horizons, readEvent, readEventPage } from './event-store.js';
 
 export interface EventContext {
   database: Database;
   /** Returns the earliest time from which events can still be read. */
   earliestMs: () => number;
   eventReads: EventReads;
+  horizons: Horizons;
 }
 
-export function eventRoutes({ database, earliestMs, eventReads }: EventContext): readonly Route[] {
+export function eventRoutes({ database, earliestMs, eventReads, horizons }: EventContext): readonly Route[] {
   return [
     route('GET /v1/events', {
       operationId: 'listEvents',
@@ -30,7 +31,8 @@ export function eventRoutes({ database, earliestMs, eventReads }: EventContext):
       handler: async ({ query, tenancy, input }, reply) => {
         const { order, after, limit, fromMs, toMs } = input;
         const filter = { ...query, ...tenancy, fromMs, toMs };
-        const page = await readEventPage(database, filter, order, after, limit, { reads: eventReads });
+        const source = { reads: eventReads, horizons };
+        const page = await readEventPage(database, filter, order, after, limit, source);
         return sendPage(reply, page.rows, page, input);
       },
     }),

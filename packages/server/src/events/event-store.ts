@@ -1,6 +1,8 @@
 import type { Database, Queryable } from '../postgres/database.js';
 import { type Page, type PageFilter, pageStatement } from '../postgres/keyset.js';
+import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Order, Position } from '../values/cursor.js';
+import { dayMs } from '../values/duration.js';
 import { eventJsonAt, eventJsonPosition, type StoredEvent } from './event.js';
 
 const eventTable = {
@@ -16,6 +18,7 @@ export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 const pageBytesMax = 8 * 1024 * 1024;
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
+const nearMs = 7 * dayMs;
 /** Control characters, which occur neither in JSON nor in the identifiers of an event. */
 const [recordSeparator, fieldSeparator] = ['\x1e', '\x1f'];
 /**
@@ -34,7 +37,7 @@ export type EventReads = <T>(work: (source: Queryable) => Promise<T>) => Promise
 
 interface PageSource {
   reads?: EventReads;
-  readHorizon?: () => Promise<number>;
+  horizons?: Horizons;
   /** The page ends with the event that reaches this size. */
   bytesMax?: number;
 }
@@ -51,7 +54,7 @@ export async function readEventPage(
   order: Order,
   after: Position | undefined,
   limit: number,
-  { reads = (work) => work(database), readHorizon, bytesMax }: PageSource = {},
+  { reads = (work) => work(database), horizons = new Horizons(database), bytesMax }: PageSource = {},
 ): Promise<Page<string>> {
   const read = async (part: EventFilter) => {
     const statement = eventPageStatement(part, order, after, limit + 1, bytesMax);
@@ -67,13 +70,80 @@ export async function readEventPage(
       next: last === undefined ? undefined : eventJsonPosition(last),
     };
   };
-  if (order === 'desc') return read(filter);
-  const horizonMs = await (readHorizon?.() ?? readHorizonMs(database, filter.organization_id));
-  const toMs = Math.min(filter.toMs ?? horizonMs - 1, horizonMs - 1);
-  const page = await read({ ...filter, toMs });
+  if (order === 'desc') {
+    const near = nearPart(filter, order, after);
+    const page = near && (await read(near));
+    return page?.hasMore ? page : read(filter);
+  }
+  const endsBefore = (horizonMs: number) => ({
+    ...filter,
+    toMs: Math.min(filter.toMs ?? horizonMs - 1, horizonMs - 1),
+  });
+  // A reader that is far behind needs no new horizon.
+  const knownMs = horizons.known(filter.organization_id);
+  if (knownMs !== undefined && (after?.atMs ?? filter.fromMs) < knownMs - 1) {
+    const settled = endsBefore(knownMs);
+    const page = await read(nearPart(settled, order, after) ?? settled);
+    if (page.hasMore) return page;
+  }
+  const settled = endsBefore(await horizons.read(filter.organization_id));
+  const page = await read(settled);
   // Cursors cannot hold negative times. Before 1970 there are no events anyway.
-  const end = { atMs: Math.max(toMs, 0), id: endOfMillisecond };
+  const end = { atMs: Math.max(settled.toMs, 0), id: endOfMillisecond };
   return page.hasMore ? page : { ...page, next: later(after, end) };
+}
+
+/**
+ * Returns the part of a range in which a page begins: PostgreSQL opens a partition and an index for each week of a range,
+ * which for three months costs it as much as 25 events. If this part fills the page, the rest is not read. Events of one
+ * subject are too far apart. Undefined if the whole range is short.
+ */
+function nearPart(filter: EventFilter, order: Order, after: Position | undefined): EventFilter | undefined {
+  const { fromMs, toMs = Date.now() } = filter;
+  const startMs = Math.max(fromMs, after?.atMs ?? fromMs);
+  const endMs = Math.min(toMs, after?.atMs ?? toMs);
+  if (filter.subject_id !== undefined) return undefined;
+  if (order === 'asc') return toMs - startMs > 2 * nearMs ? { ...filter, toMs: startMs + nearMs } : undefined;
+  return endMs - fromMs > 2 * nearMs ? { ...filter, fromMs: endMs - nearMs } : undefined;
+}
+
+const horizonsMax = 1_000;
+/** If the clock is set back, a horizon from before that lasts no longer than this. */
+const rememberMs = 1_000;
+
+/** Reads the horizons of organizations and remembers them for a moment: what is committed before one stays so. */
+export class Horizons {
+  readonly #database: Database;
+  readonly #calls = new Map<string, CoalescedCall<number>>();
+  readonly #known = new Map<string, { horizonMs: number; atMs: number }>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Returns a horizon that was read a moment ago, if there is one. */
+  known(organizationId: string): number | undefined {
+    const known = this.#known.get(organizationId);
+    return known && performance.now() - known.atMs < rememberMs ? known.horizonMs : undefined;
+  }
+
+  /** Returns the current horizon. Concurrent readers of one organization share a read. */
+  read(organizationId: string): Promise<number> {
+    let call = this.#calls.get(organizationId);
+    if (!call) {
+      if (this.#calls.size >= horizonsMax) for (const each of [this.#calls, this.#known]) each.clear();
+      call = new CoalescedCall(() => this.#read(organizationId));
+      this.#calls.set(organizationId, call);
+    }
+    return call.call();
+  }
+
+  async #read(organizationId: string): Promise<number> {
+    const atMs = performance.now();
+    const horizonMs = await readHorizonMs(this.#database, organizationId);
+    this.#known.set(organizationId, { horizonMs, atMs });
+    return horizonMs;
+  }
 }
 
 /**

@@ -5,7 +5,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Database } from '../postgres/database.js';
-import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
 import { Semaphore } from '../signals/semaphore.js';
 import type { Position } from '../values/cursor.js';
@@ -22,13 +21,13 @@ const keepAliveMs = 15_000;
 const batchSize = 100;
 /** While its client does not read, a tail keeps a page in memory. */
 const batchBytesMax = 256 * 1024;
-const horizonsMax = 1_000;
 const tailsPerTokenMax = 20;
 const tailsPerOrganizationMax = 100;
 
 export interface TailOptions {
   database: Database;
   eventReads: events.EventReads;
+  horizons: events.Horizons;
   now: () => number;
   /** Returns the earliest time from which events can still be read. */
   earliestMs: () => number;
@@ -47,16 +46,6 @@ export function tailRoute(options: TailOptions): Route {
   // Every open tail adds a listener.
   setMaxListeners(0, options.stopping);
   const reads = new Semaphore(options.readsMax);
-  // Tails of one organization that wake together share one read of its horizon.
-  const horizons = new Map<string, CoalescedCall<number>>();
-  function horizonOf(organizationId: string): CoalescedCall<number> {
-    const known = horizons.get(organizationId);
-    if (known) return known;
-    if (horizons.size >= horizonsMax) horizons.clear();
-    const horizon = new CoalescedCall(() => events.readHorizonMs(options.database, organizationId));
-    horizons.set(organizationId, horizon);
-    return horizon;
-  }
 
   return route('GET /v1/events/tail', {
     operationId: 'tailEvents',
@@ -137,7 +126,7 @@ export function tailRoute(options: TailOptions): Route {
         if (!(await options.isStillAllowed(request))) return undefined;
         return events.readEventPage(options.database, filter, 'asc', position, batchSize, {
           reads: options.eventReads,
-          readHorizon: () => horizonOf(organization).call(),
+          horizons: options.horizons,
           bytesMax: batchBytesMax,
         });
       });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { endOfStream, readEventPage, readHorizonMs } from '../../src/events/event-store.js';
+import { endOfStream, Horizons, readEventPage, readHorizonMs } from '../../src/events/event-store.js';
 import type { RecordedEvent } from '../../src/events/recording-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { encodeCursor, type Position } from '../../src/values/cursor.js';
@@ -36,6 +36,7 @@ function batchFor(organization: string, size = 1): string {
 /** Follows the stream page by page, from where it is to what is settled now. */
 class Follower {
   readonly seen: { id: string }[] = [];
+  readonly #horizons = new Horizons(database);
   readonly #filter: { organization_id: string; type?: string; fromMs: number };
   readonly #limit: number;
   #position: Position | undefined;
@@ -48,7 +49,9 @@ class Follower {
 
   async catchUp(): Promise<void> {
     for (;;) {
-      const page = await readEventPage(database, this.#filter, 'asc', this.#position, this.#limit);
+      const page = await readEventPage(database, this.#filter, 'asc', this.#position, this.#limit, {
+        horizons: this.#horizons,
+      });
       this.seen.push(...page.rows.map((json) => JSON.parse(json)));
       this.#position = page.next;
       if (!page.hasMore) return;

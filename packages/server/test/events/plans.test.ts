@@ -1,6 +1,12 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type EventFilter, eventPageStatement } from '../../src/events/event-store.js';
+import {
+  type EventFilter,
+  eventPageStatement,
+  Horizons,
+  readEventPage,
+} from '../../src/events/event-store.js';
+import type { Database } from '../../src/postgres/database.js';
 import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import type { Order, Position } from '../../src/values/cursor.js';
 import { dayMs } from '../../src/values/duration.js';
@@ -27,10 +33,12 @@ const filters: [string, Partial<EventFilter>, string][] = [
 ];
 
 let client: pg.Client;
+let database: Database;
 let plans: PagePlans;
 
 beforeAll(async () => {
-  const { url, database } = await freshDatabase();
+  const { url, ...fresh } = await freshDatabase();
+  database = fresh.database;
   client = new pg.Client({ connectionString: url });
   await client.connect();
   plans = new PagePlans(client);
@@ -87,6 +95,41 @@ describe('with statistics', () => {
     // A page may begin or end in the middle of a leaf, and the next leaf or partition be needed.
     expect(deep).toBeLessThanOrEqual(first + 10);
     expect(first).toBeLessThan(4 * limit);
+  });
+});
+
+describe('a walk through the pages', () => {
+  const toMs = startMs + (weeks - 1) * 7 * dayMs - 1;
+  const walks: [string, Partial<EventFilter>, Order, number?][] = [
+    ['many events in each week', { type: 'type.3' }, 'desc', 1],
+    ['many events in each week', { type: 'type.3' }, 'asc'],
+    ['few events in each week', { actor_id: 'USR-3' }, 'desc', 2],
+    ['few events in each week', { actor_id: 'USR-3' }, 'asc'],
+  ];
+  test.each(walks)('%s: has every event once, %j %s', async (_, given, order, firstReads) => {
+    const filter = { organization_id: 'ORG-0', fromMs: startMs, toMs, ...given };
+    const [column, value] = Object.entries(given)[0]!;
+    const { rows } = await client.query(
+      `select id from posthorn.events where organization_id = 'ORG-0' and created_at <= $1 and ${column} = $2
+        order by created_at ${order}, id ${order}`,
+      [new Date(toMs), value],
+    );
+    let reads = 0;
+    const horizons = new Horizons(database);
+    await horizons.read('ORG-0');
+    const counting = <T>(work: (source: Database) => Promise<T>) => {
+      reads += 1;
+      return work(database);
+    };
+    const ids: string[] = [];
+    let after: Position | undefined;
+    for (let more = true; more; ) {
+      const page = await readEventPage(database, filter, order, after, 40, { reads: counting, horizons });
+      if (!after && firstReads !== undefined) expect(reads).toBe(firstReads);
+      ids.push(...page.rows.map((json) => JSON.parse(json).id));
+      ({ hasMore: more, next: after } = page);
+    }
+    expect(ids).toEqual(rows.map(({ id }) => id));
   });
 });
 
