@@ -82,9 +82,8 @@ function heldNote(deliveries: readonly Delivery[], nameOf: NameOf): string | und
   const [first] = webhooks;
   if (first === undefined) return undefined;
   const names = webhooks.map(nameOf).join(', ');
-  const verified =
-    webhooks.length === 1 ? 'the webhook is verified or resumed' : 'these webhooks are verified or resumed';
-  return `Deliveries to ${names} are waiting until ${verified}. Next: posthorn webhooks get ${first}`;
+  const what = webhooks.length === 1 ? 'the webhook is' : 'these webhooks are';
+  return `Deliveries to ${names} are waiting until ${what} verified or resumed. Next: posthorn webhooks get ${first}`;
 }
 
 const columnsWith = (nameOf: NameOf): readonly Column<Delivery>[] => [

@@ -111,7 +111,9 @@ async function samplePayload(context: Context): Promise<string> {
     .data as object;
   const bundled = Object.keys(known).length > 0 ? JSON.stringify(known) : undefined;
   if (bundled !== undefined && argument.startsWith('webhook.')) return bundled;
-  const served = await servedTypes(context).catch((error: Error) => error);
+  // Without anything to fall back to, the service may take as long as for any other request.
+  const call = bundled === undefined ? {} : undefined;
+  const served = await servedTypes(context, call).catch((error: Error) => error);
   if (served instanceof Error) {
     if (bundled !== undefined) return bundled;
     if (served instanceof PosthornError) throw served;
@@ -156,7 +158,12 @@ function changeOf(text: string): Change {
       `--set: '${first}' cannot be set. The path must start with one of ${changeable.join(', ')}.`,
     );
   const written = text.slice(equals + 1);
-  const value = isJson(written) ? written.trim() : JSON.stringify(written);
+  let value = written.trim();
+  try {
+    JSON.parse(written);
+  } catch {
+    value = JSON.stringify(written);
+  }
   return (event) => {
     const next = withValue(event, path, value);
     if (next !== undefined) return next;
@@ -164,15 +171,6 @@ function changeOf(text: string): Change {
       `--set: '${path.join('.')}' does not exist. To change an array, use a zero-based index.`,
     );
   };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function failureOf({ status, durationMs, response, location, failure }: ForwardResult, url: URL): string {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import type { EventType } from '@posthorn/client';
+import type { CallOptions, EventType } from '@posthorn/client';
 import { CommandFailure, type Context } from '../command.js';
 import { apiCommand, connect } from '../connection.js';
 import { EventPatterns } from '../event-pattern.js';
@@ -31,12 +31,13 @@ export const types = apiCommand({
   },
 });
 
-const servedMsMax = 1_000;
-
-/** Returns the event types of the service, which has a second to respond. */
-export async function servedTypes(context: Context) {
+/** Returns the event types of the service. By default, it has a second to respond. */
+export async function servedTypes(
+  context: Context,
+  call: CallOptions = { signal: AbortSignal.timeout(1_000) },
+) {
   const { posthorn, texts } = await connect(context);
-  const types = await posthorn.eventTypes.list({ signal: AbortSignal.timeout(servedMsMax) }).all();
+  const types = await posthorn.eventTypes.list(call).all();
   return { types, texts };
 }
 
