@@ -92,7 +92,7 @@ function Entries() {
         {[...Map.groupBy(entries, ({ created_at: at }) => formatDate(Date.parse(at), shownZone))].map(
           ([day, ofDay]) => (
             <section key={day}>
-              <h2 className="day">{day}</h2>
+              <h2 className="day soft small">{day}</h2>
               {ofDay.map((entry) => (
                 <Entry key={entry.id} entry={entry} targetName={webhookNames.get(entry.target.id)} />
               ))}
@@ -208,30 +208,6 @@ function Value({ value, target }: { value: unknown; target: AuditEntry['target']
   return text;
 }
 
-/** Whether the chain of the audit log is intact. Only for tokens of the whole organization. */
-export function ChainStatus() {
-  const { refetchInterval } = useLive();
-  const chain = useQuery({ ...auditChainQuery, refetchInterval });
-  return (
-    <Loaded query={chain} lines={1}>
-      {(data) => (data.fault ? <Broken chain={data} fault={data.fault} /> : <Intact chain={data} />)}
-    </Loaded>
-  );
-}
-
-function Intact({ chain }: { chain: AuditChain }) {
-  if (chain.entries === 0) return null;
-  return (
-    <p className="chain" role="status">
-      <span className="tag ok">{t`Chain intact`}</span>
-      <span>{checkedText(chain)}</span>
-      <span className="soft">
-        {rich`Last hash ${<code title={chain.head}>{chain.head.slice(0, 12)}…</code>} ${<CopyButton text={chain.head} what={t`the last hash`} />} · checked ${<TimeAgo at={chain.checked_at} />}`}
-      </span>
-    </p>
-  );
-}
-
 function checkedText({ checked, entries }: AuditChain): string {
   if (checked < entries) {
     return t`The newest ${formatCount(checked)} of ${formatCount(entries)} entries are unaltered.`;
@@ -248,19 +224,40 @@ const faults = {
   unknown_end: t`The record of where the chain ends was removed.`,
 };
 
-function Broken({ chain, fault }: { chain: AuditChain; fault: NonNullable<AuditChain['fault']> }) {
+/** Whether the chain of the audit log is intact. Only for tokens of the whole organization. */
+function ChainStatus() {
+  const { refetchInterval } = useLive();
+  const query = useQuery({ ...auditChainQuery, refetchInterval });
   return (
-    <Note role="alert" title={t`The chain is broken. ${faults[fault.kind]}`}>
-      <p>
-        {t`Position ${formatCount(fault.position)}`}
-        {fault.id && (
-          <>
-            , <code>{fault.id}</code>
-          </>
-        )}
-        . {rich`Compare the log with a backup. Checked ${<TimeAgo at={chain.checked_at} />}.`}
-      </p>
-    </Note>
+    <Loaded query={query} lines={1}>
+      {(chain) => {
+        const { fault, head, checked_at: at } = chain;
+        if (!fault && chain.entries === 0) return null;
+        if (!fault)
+          return (
+            <p className="chain" role="status">
+              <span className="tag ok">{t`Chain intact`}</span>
+              <span>{checkedText(chain)}</span>
+              <span className="soft">
+                {rich`Last hash ${<code title={head}>{head.slice(0, 12)}…</code>} ${<CopyButton text={head} what={t`the last hash`} />} · checked ${<TimeAgo at={at} />}`}
+              </span>
+            </p>
+          );
+        return (
+          <Note role="alert" title={t`The chain is broken. ${faults[fault.kind]}`}>
+            <p>
+              {t`Position ${formatCount(fault.position)}`}
+              {fault.id && (
+                <>
+                  , <code>{fault.id}</code>
+                </>
+              )}
+              . {rich`Compare the log with a backup. Checked ${<TimeAgo at={at} />}.`}
+            </p>
+          </Note>
+        );
+      }}
+    </Loaded>
   );
 }
 

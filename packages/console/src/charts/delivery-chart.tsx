@@ -72,7 +72,7 @@ export function DeliveryChart({
             onRange={openRange}
             {...(notes && { notes })}
           />
-          <div className="legend">
+          <div className="legend soft small">
             <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
               <i />
               {rich`delivered ${<b>{formatCount(totals.delivered)}</b>}`}

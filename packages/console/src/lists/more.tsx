@@ -1,4 +1,4 @@
-import type { UseQueryResult } from '@tanstack/react-query';
+import type { UseInfiniteQueryResult, UseQueryResult } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { problemIn } from '../api/problem';
@@ -10,13 +10,10 @@ import { ClockTime } from '../text/time';
 import { rememberLastRow } from './place';
 
 /** What loads the next page of a list. */
-export interface Pages {
-  error: unknown;
-  hasNextPage: boolean;
-  isFetchingNextPage: boolean;
-  isFetchNextPageError: boolean;
-  fetchNextPage: () => unknown;
-}
+export type Pages = Pick<
+  UseInfiniteQueryResult,
+  'error' | 'hasNextPage' | 'isFetchingNextPage' | 'isFetchNextPageError' | 'fetchNextPage'
+>;
 
 /** Says why the next page of a list could not be loaded, where it would begin. */
 export function MoreError({ query }: { query: Pages }) {
@@ -91,7 +88,7 @@ export function Listed({
         <div className={isPlaceholderData ? 'dimmed' : undefined}>
           {children}
           <MoreError query={query} />
-          <div className="more" ref={end}>
+          <div className="more soft small" ref={end}>
             {hasNextPage && (
               <MoreButton
                 query={query}

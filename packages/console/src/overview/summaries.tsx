@@ -1,4 +1,4 @@
-import type { Webhook } from '@posthorn/client';
+import type { TypeCount, Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { periodOf, type RangeSearch } from '../address/range';
 import { webhookName } from '../api/webhook-name';
@@ -49,7 +49,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
         </Table>
       )}
       {webhooks.length > shownMax && (
-        <div className="more">
+        <div className="more soft small">
           <Link to="/webhooks" className="link">{t`All ${webhooks.length} webhooks`}</Link>
         </div>
       )}
@@ -57,13 +57,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   );
 }
 
-export function EventsByType({
-  types,
-  search,
-}: {
-  types: { type: string; count: number }[];
-  search: RangeSearch;
-}) {
+export function EventsByType({ types, search }: { types: TypeCount[]; search: RangeSearch }) {
   const most = Math.max(1, ...types.map(({ count }) => count));
   return (
     <section>

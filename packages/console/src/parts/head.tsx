@@ -6,7 +6,7 @@ import { copyText } from './copy';
 /** A breadcrumb: links to the parent pages. */
 export function Breadcrumb({ children }: { children: ReactNode }) {
   return (
-    <nav className="crumb" aria-label={t`Breadcrumb`}>
+    <nav className="crumb soft small" aria-label={t`Breadcrumb`}>
       {Children.toArray(children).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a breadcrumb keep their places
         <span key={index} className="cut">

@@ -1,4 +1,4 @@
-import { type ComponentType, Fragment } from 'react';
+import type { ComponentType } from 'react';
 import { productName, useSettings } from '../api/settings';
 import { Empty } from '../parts/states';
 import { rich, t } from '../text/language';
@@ -25,12 +25,7 @@ export function MissingScopes({ scopes }: { scopes: Scope[] }) {
   const token = useToken();
   const name = productName(useSettings());
   const missing = scopes.filter((scope) => !token.scopes.includes(scope));
-  const list = missing.map((scope, index) => (
-    <Fragment key={scope}>
-      {index > 0 && ', '}
-      <code>{scope}</code>
-    </Fragment>
-  ));
+  const list = <code>{missing.join(', ')}</code>;
   return token.portal
     ? rich`Missing: ${list}. Ask ${name} for a session that has it.`
     : rich`Missing: ${list}. Ask the operator for a token that has it.`;

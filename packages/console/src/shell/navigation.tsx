@@ -25,7 +25,7 @@ export function SideBar({ token }: { token: Token | undefined }) {
         <a href={referencePath} target="_blank" rel="noopener" className="reference">{t`API reference`}</a>
       )}
       {token && (
-        <Link to="/token" className="foot">
+        <Link to="/token" className="foot soft small">
           <b title={token.actor.id}>{shortId(token.actor.id)}</b>
           {ofToken(token)} <End at={token.expires_at} />
         </Link>

@@ -3,21 +3,14 @@ import { laidOut } from '../code/json';
 import { parsed } from '../webhook-editors/filter-rules';
 import { waitsIn } from './waits';
 
-export interface HeaderPair {
-  /** Identifies the row in the form. */
-  key: number;
-  name: string;
-  value: string;
-  /** Whether the service has a value for it, which it never returns. */
-  isStored: boolean;
-}
-
 let lastKey = 0;
 
-export function newPair(): HeaderPair {
+/** A header in the form, whose row has a key. If the service has a value for it, it never returns that. */
+export function newPair() {
   lastKey += 1;
   return { key: lastKey, name: '', value: '', isStored: false };
 }
+export type HeaderPair = ReturnType<typeof newPair>;
 
 /** Returns a draft that was kept across a reload, with new keys, so that rows that are added later have other keys. */
 export function reopened(draft: WebhookDraft): WebhookDraft {
