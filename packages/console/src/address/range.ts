@@ -49,6 +49,4 @@ export function intervalFor(ms: number): Interval {
   return ms <= 7 * 24 * hourMs ? 'hour' : 'day';
 }
 
-export function intervalMs(interval: Interval): number {
-  return { minute: 60_000, hour: hourMs, day: 24 * hourMs }[interval];
-}
+export const intervalMs: Record<Interval, number> = { minute: 60_000, hour: hourMs, day: 24 * hourMs };

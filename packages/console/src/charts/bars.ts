@@ -19,7 +19,7 @@ export function barsOf(stats: Stats) {
     groups.map((group) => Math.max(0, ...group.map((bucket) => read(bucket) ?? 0)));
   return {
     starts: groups.map((group) => Date.parse(group[0]!.at)),
-    stepMs: intervalMs(stats.interval) * size,
+    stepMs: intervalMs[stats.interval] * size,
     events: sum(({ events }) => events ?? 0),
     delivered: sum(({ delivered }) => delivered),
     // The last failed attempt of a delivery that the service gave up on is shown as given up.

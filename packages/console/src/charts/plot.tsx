@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from 'react';
-import { useZone, type Zone } from '../browser/preferences';
+import { useZone } from '../browser/preferences';
 import { formatDay, formatMinute } from '../text/format';
 import { t } from '../text/language';
 import { timeTicks } from './scale';
@@ -53,7 +53,9 @@ export function Plot({
   const shareOf = (ms: number) => (ms - first) / (stepMs * count);
   const notesAt = notes.filter(({ atMs }) => atMs >= startOf(shown) && atMs < startOf(shown) + stepMs);
   const text = [
-    timeOf(startOf(shown), stepMs, zone),
+    [formatDay(startOf(shown), zone), ...(stepMs >= dayMs ? [] : [formatMinute(startOf(shown), zone)])].join(
+      ' ',
+    ),
     textOf(shown),
     ...notesAt.map((note) => note.text),
   ].join(' · ');
@@ -163,8 +165,4 @@ export function Plot({
       )}
     </div>
   );
-}
-
-function timeOf(atMs: number, stepMs: number, zone: Zone): string {
-  return stepMs >= dayMs ? formatDay(atMs, zone) : `${formatDay(atMs, zone)} ${formatMinute(atMs, zone)}`;
 }

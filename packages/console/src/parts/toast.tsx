@@ -17,15 +17,11 @@ export function ToastLine() {
   return (
     <div role="status" aria-live="polite">
       {text && (
-        <div className="toast" popover="manual" key={text} ref={showAboveAll}>
+        // A dialog is in the browser's top layer, and so is a message about what it did.
+        <div className="toast" popover="manual" key={text} ref={(message) => message?.showPopover()}>
           {text}
         </div>
       )}
     </div>
   );
-}
-
-/** A dialog is in the browser's top layer, and so is a message about what it did. */
-function showAboveAll(message: HTMLElement | null): void {
-  message?.showPopover();
 }

@@ -16,10 +16,6 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-function isDialogOpen(): boolean {
-  return document.querySelector('[role="alertdialog"], [role="dialog"]') !== null;
-}
-
 /** The keyboard shortcuts of every view. `r` presses the button that a view marks with `data-key`. */
 export function useShortcuts(token: Token): void {
   const navigate = useNavigate();
@@ -34,7 +30,12 @@ export function useShortcuts(token: Token): void {
         return;
       }
       if (event.metaKey || event.ctrlKey || event.altKey) return;
-      if (isTyping(event.target) || isDialogOpen() || overlay.get()) return;
+      if (
+        isTyping(event.target) ||
+        document.querySelector('[role="alertdialog"], [role="dialog"]') ||
+        overlay.get()
+      )
+        return;
       const isSequence = Date.now() - wentAt < sequenceMs;
       wentAt = 0;
       const view = isSequence && viewsOf(token).find(({ key }) => key === event.key);

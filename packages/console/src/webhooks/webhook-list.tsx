@@ -104,6 +104,7 @@ function List({ webhooks }: { webhooks: JudgedWebhook[] }) {
 
 function Row({ webhook }: { webhook: JudgedWebhook }) {
   const name = webhookName(webhook);
+  const { event_types: types } = webhook;
   const tag = <WebhookTag webhook={webhook} isShort />;
   const reason = reasonOf(webhook);
   return (
@@ -124,8 +125,14 @@ function Row({ webhook }: { webhook: JudgedWebhook }) {
         {tag}
         <span className="second whole">{reason}</span>
       </td>
-      <td className="wide roomy soft" title={webhook.event_types.join(', ')}>
-        <Types types={webhook.event_types} />
+      <td className="wide roomy soft" title={types.join(', ')}>
+        {types.includes('*') ? (
+          t`all types`
+        ) : types.length === 1 ? (
+          <code>{types[0]}</code>
+        ) : (
+          plural(types.length, '{0} type', '{0} types')
+        )}
       </td>
       <WebhookDay webhookId={webhook.id} isInList />
       <td className="r wide soft">
@@ -152,10 +159,4 @@ function reasonOf(webhook: JudgedWebhook): ReactNode {
     disabled_manually: disabled,
   };
   return reasons[shownStatusOf(webhook)];
-}
-
-/** `all types`, the only type, or how many there are. */
-function Types({ types }: { types: readonly string[] }) {
-  if (types.includes('*')) return t`all types`;
-  return types.length === 1 ? <code>{types[0]}</code> : plural(types.length, '{0} type', '{0} types');
 }

@@ -176,7 +176,11 @@ function DeleteButton({ webhook }: { webhook: Webhook }) {
   const isShown = useMatchRoute();
   const name = webhookName(webhook);
   const remove = useAction({
-    mutationFn: () => deleteIfFound(webhook.id),
+    mutationFn: () =>
+      posthorn.webhooks.delete(webhook.id).catch((error) => {
+        // If it is not found, it is deleted, whoever did that.
+        if (problemIn(error)?.code !== 'not_found') throw error;
+      }),
     onSuccess: async () => {
       showToast(t`Deleted ${name}.`);
       // The user may have gone on to another view. The other tabs of the webhook have nothing to show any more.
@@ -202,11 +206,4 @@ function DeleteButton({ webhook }: { webhook: Webhook }) {
       </Confirm>
     </>
   );
-}
-
-/** Deletes the webhook. Whoever deleted it, it is no failure if it is not found. */
-async function deleteIfFound(webhookId: string): Promise<void> {
-  await posthorn.webhooks.delete(webhookId).catch((error) => {
-    if (problemIn(error)?.code !== 'not_found') throw error;
-  });
 }
