@@ -44,7 +44,7 @@ export function noteRateLimited(waitMs: number): void {
   }, waitMs + 50);
 }
 
-function isReady(): Promise<boolean> {
+export function isReady(): Promise<boolean> {
   return fetch('/readyz', { cache: 'no-store' }).then(
     (response) => response.ok,
     () => false,

@@ -1,5 +1,5 @@
 import type { AuditChain, AuditEntry, ListAuditLogsQuery } from '@posthorn/client';
-import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useListRange } from '../address/list-range';
@@ -61,8 +61,12 @@ function Entries() {
   const { refetchInterval } = useLive();
   const range = useListRange(search);
   const { actor_id, action, target_id, workspace_id } = search;
+  const filter: ListAuditLogsQuery = { actor_id, action, target_id, workspace_id, ...range };
   const query = useInfiniteQuery({
-    ...auditPagesQuery({ actor_id, action, target_id, workspace_id, ...range }),
+    queryKey: ['audit', filter],
+    ...pagesOf((cursor, signal) =>
+      posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal }).first(),
+    ),
     refetchInterval,
   });
   const may = usePermission();
@@ -227,7 +231,12 @@ const faults = {
 /** Whether the chain of the audit log is intact. Only for tokens of the whole organization. */
 function ChainStatus() {
   const { refetchInterval } = useLive();
-  const query = useQuery({ ...auditChainQuery, refetchInterval });
+  const query = useQuery({
+    queryKey: ['audit-chain'],
+    queryFn: ({ signal }) => posthorn.auditLogs.chain({ signal }),
+    staleTime: 30_000,
+    refetchInterval,
+  });
   return (
     <Loaded query={query} lines={1}>
       {(chain) => {
@@ -260,18 +269,3 @@ function ChainStatus() {
     </Loaded>
   );
 }
-
-export const auditPagesQuery = (filter: ListAuditLogsQuery) =>
-  infiniteQueryOptions({
-    queryKey: ['audit', filter],
-    ...pagesOf((cursor, signal) =>
-      posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal }).first(),
-    ),
-  });
-
-/** Whether the newest entries are unaltered. */
-export const auditChainQuery = queryOptions({
-  queryKey: ['audit-chain'],
-  queryFn: ({ signal }) => posthorn.auditLogs.chain({ signal }),
-  staleTime: 30_000,
-});

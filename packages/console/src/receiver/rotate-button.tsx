@@ -11,14 +11,7 @@ import { Confirm } from '../parts/confirm';
 import { newActionKey, newSecret } from '../text/identifier';
 import { t } from '../text/language';
 import { SecretBox } from './receiver-code';
-import {
-  forgetRotation,
-  freshSecrets,
-  gracePeriods,
-  type Rotation,
-  rememberRotation,
-  useUnresolvedRotation,
-} from './secrets';
+import { freshSecrets, gracePeriods, keepRotation, type Rotation, useUnresolvedRotation } from './secrets';
 
 /**
  * Rotates the secret. The page generates the new secret, so that it can be copied before it takes effect. If the outcome
@@ -33,13 +26,13 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
     onSuccess: (rotated, { rotation }) => {
       freshSecrets.set(webhook.id, rotation.secret);
-      forgetRotation(webhook.id);
+      keepRotation(webhook.id, undefined);
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
     },
     onError: (error, { rotation, isRepeated }) => {
-      if (isOutcomeUnknown(error)) rememberRotation(webhook.id, rotation);
+      if (isOutcomeUnknown(error)) keepRotation(webhook.id, rotation);
       // If a repeated request is refused, the first one may still have taken effect.
-      else if (!isRepeated) forgetRotation(webhook.id);
+      else if (!isRepeated) keepRotation(webhook.id, undefined);
     },
   });
   const isOpen = open !== undefined && !rotate.isSuccess;
@@ -58,7 +51,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       <Confirm
         isOpen={next !== undefined}
         onClose={() => {
-          if (rotate.isPending && next) rememberRotation(webhook.id, next);
+          if (rotate.isPending && next) keepRotation(webhook.id, next);
           setNext(undefined);
         }}
         title={

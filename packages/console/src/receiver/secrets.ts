@@ -25,16 +25,13 @@ export interface Rotation {
  * Rotations that were sent but whose outcome is unknown, by webhook. Their secrets may be in effect, so they must not be
  * lost. They are in memory only, like the fresh secrets.
  */
-const rotations = createStore<ReadonlyMap<string, Rotation>>(new Map());
+const rotations = createStore<Readonly<Record<string, Rotation | undefined>>>({});
 
-export function rememberRotation(webhookId: string, rotation: Rotation): void {
-  rotations.set(new Map(rotations.get()).set(webhookId, rotation));
-}
-
-export function forgetRotation(webhookId: string): void {
-  rotations.set(new Map([...rotations.get()].filter(([id]) => id !== webhookId)));
+/** Remembers a rotation, or forgets the one there is. */
+export function keepRotation(webhookId: string, rotation: Rotation | undefined): void {
+  rotations.set({ ...rotations.get(), [webhookId]: rotation });
 }
 
 export function useUnresolvedRotation(webhookId: string): Rotation | undefined {
-  return useStore(rotations).get(webhookId);
+  return useStore(rotations)[webhookId];
 }

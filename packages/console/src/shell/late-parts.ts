@@ -1,4 +1,4 @@
-import { connection, noteUnreachable } from '../api/connection';
+import { connection, isReady, noteUnreachable } from '../api/connection';
 import { tabStorage } from '../browser/storage';
 import { t } from '../text/language';
 
@@ -35,8 +35,7 @@ export async function reloadWhenReachable(unwanted: AbortSignal): Promise<boolea
 }
 
 async function reachable(): Promise<void> {
-  const response = await fetch('/readyz', { cache: 'no-store' }).catch(() => undefined);
-  if (response?.ok) return;
+  if (await isReady()) return;
   noteUnreachable(0);
   await new Promise<void>((resolve) => {
     const unsubscribe = connection.subscribe(() => {

@@ -109,12 +109,6 @@ export function Palette({ token }: { token: Token }) {
   );
 }
 
-const reference: Target = {
-  name: t`API reference`,
-  what: t`New tab`,
-  go: () => void window.open(referencePath, '_blank', 'noopener'),
-};
-
 function targetsFor(
   text: string,
   token: Token,
@@ -136,7 +130,15 @@ function targetsFor(
     ...viewsOf(token).map(({ name, to: path, key }) => to(name, `g ${key}`, path)),
     ...(may.send ? [to(t`New webhook`, t`Action`, '/webhooks/new')] : []),
     to(tokenViewName(token), t`View`, '/token'),
-    ...(!token.portal ? [reference] : []),
+    ...(!token.portal
+      ? [
+          {
+            name: t`API reference`,
+            what: t`New tab`,
+            go: () => void window.open(referencePath, '_blank', 'noopener'),
+          },
+        ]
+      : []),
     ...themes.map(({ key, label }) => ({
       name: t`Colors: ${label}`,
       what: t`Action`,

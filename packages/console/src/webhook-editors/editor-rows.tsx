@@ -8,27 +8,6 @@ import type { WebhookDraft } from '../webhook-form/webhook-fields';
 import { conditionsOf, phraseOf } from './filter-rules';
 import { type Format, formats } from './formats';
 
-/** An editor that is open as long as the URL says so, so that the way back closes it. */
-function useEditor(name: string) {
-  const isOpen = useSearch({ strict: false, select: ({ edit }) => edit === name });
-  const { history } = useRouter();
-  const set = useSetSearch();
-  const replace = useSetSearch({ replace: true });
-  const isOpenedHere = useRef(false);
-  return {
-    isOpen,
-    open: () => {
-      isOpenedHere.current = true;
-      set({ edit: name });
-    },
-    close: () => {
-      if (isOpenedHere.current) history.back();
-      else replace({ edit: undefined });
-      isOpenedHere.current = false;
-    },
-  };
-}
-
 /** What a row is about, and changes. */
 export interface RowProps {
   draft: WebhookDraft;
@@ -38,7 +17,10 @@ export interface RowProps {
 
 export type EditorProps = Omit<RowProps, 'fault'> & { onClose: () => void };
 
-/** A field of a webhook in words, with a button that opens its editor. */
+/**
+ * A field of a webhook in words, with a button that opens its editor. That is open as long as the URL says so, so that
+ * the way back closes it.
+ */
 function EditorRow({
   name,
   label,
@@ -55,8 +37,21 @@ function EditorRow({
   fault: string | undefined;
   children: (close: () => void) => ReactNode;
 }) {
-  const editor = useEditor(name);
   const id = useId();
+  const isOpen = useSearch({ strict: false, select: ({ edit }) => edit === name });
+  const { history } = useRouter();
+  const set = useSetSearch();
+  const replace = useSetSearch({ replace: true });
+  const isOpenedHere = useRef(false);
+  const open = () => {
+    isOpenedHere.current = true;
+    set({ edit: name });
+  };
+  const close = () => {
+    if (isOpenedHere.current) history.back();
+    else replace({ edit: undefined });
+    isOpenedHere.current = false;
+  };
   return (
     <div className="field">
       <span className="label" id={id}>
@@ -64,12 +59,12 @@ function EditorRow({
       </span>
       <div className="choice">
         {words}
-        <Button kind="slim" onClick={editor.open} aria-describedby={id} aria-invalid={fault !== undefined}>
+        <Button kind="slim" onClick={open} aria-describedby={id} aria-invalid={fault !== undefined}>
           {action}
         </Button>
       </div>
       <Remark fault={fault} />
-      {editor.isOpen && <Suspense>{children(editor.close)}</Suspense>}
+      {isOpen && <Suspense>{children(close)}</Suspense>}
     </div>
   );
 }

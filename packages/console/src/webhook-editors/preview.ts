@@ -1,5 +1,5 @@
 import type { EventType, PreviewedEvent, PreviewWebhookRequest } from '@posthorn/client';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { posthorn } from '../api/client';
 import { eventTypesQuery, matches } from '../api/events';
@@ -19,18 +19,15 @@ export function usePreview(request: Omit<PreviewWebhookRequest, 'organization_id
   const { organization_id } = useToken();
   const wanted = JSON.stringify({ organization_id, ...request });
   const body = useSettled(wanted);
-  const { data, error, isFetching } = useQuery(previewQuery(body));
-  const [shown, setShown] = useState(data);
-  if (data && data !== shown) setShown(data);
-  return { data: shown, isOld: body !== wanted || isFetching, error, problem: problemIn(error) };
-}
-
-const previewQuery = (body: string) =>
-  queryOptions({
+  const { data, error, isFetching } = useQuery({
     queryKey: ['preview', body],
     queryFn: ({ signal }) => posthorn.webhooks.preview(JSON.parse(body), { signal }),
     staleTime: 30_000,
   });
+  const [shown, setShown] = useState(data);
+  if (data && data !== shown) setShown(data);
+  return { data: shown, isOld: body !== wanted || isFetching, error, problem: problemIn(error) };
+}
 
 /** Returns a text once it has not changed for a moment, and not too often. */
 function useSettled(text: string): string {

@@ -175,10 +175,7 @@ function missingFrom({ url, event_types: types }: WebhookDraft): string | undefi
   return types.length === 0 ? t`Choose at least one event type.` : undefined;
 }
 
-interface SampleProps {
-  type: string;
-  draft: WebhookDraft;
-}
+type SampleProps = { type: string; draft: WebhookDraft };
 
 /** The body of a request for a type's sample. */
 function Sample({ type, draft }: SampleProps) {

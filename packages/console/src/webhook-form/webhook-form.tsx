@@ -9,7 +9,7 @@ import { BodyRow, FilterRow } from '../webhook-editors/editor-rows';
 import { useFieldFaults } from './field-faults';
 import { LifetimeFields } from './lifetime-fields';
 import { TypePicker } from './type-picker';
-import { type HeaderPair, newPair, type WebhookDraft } from './webhook-fields';
+import { draftOf, type HeaderPair, newPair, type WebhookDraft } from './webhook-fields';
 
 interface FormProps {
   draft: WebhookDraft;
@@ -22,13 +22,11 @@ interface FormProps {
   onShowSample?: (type: string) => void;
 }
 
-const fieldFault =
-  /^\/(url|description|event_types|filter|format|template|workspace_id|headers|rate_limit|retry_schedule|expires_at)(\/|$)/;
-
 /** Returns whether the form shows all faults of a problem next to its fields. */
 export function isShownInForm(problem: PosthornError | undefined): boolean {
   if (problem === undefined || problem.errors.length === 0) return false;
-  return problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
+  const fields = draftOf({});
+  return problem.errors.every(({ pointer = '' }) => (pointer.split('/')[1] ?? '') in fields);
 }
 
 /** The fields of a webhook, for a new one and for a change. */

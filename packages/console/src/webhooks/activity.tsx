@@ -91,20 +91,15 @@ const changesQuery = (target_id: string, from: string, to: string) =>
 /** Says what the charts would show, and what makes them appear: without attempts, their axes would have no meaning. */
 function NoAttempts({ webhook, children }: { webhook: Webhook; children: ReactNode }) {
   const { last_delivery_at: last, status } = webhook;
-  if (last !== null) {
-    return (
-      <Empty title={t`No attempts in this time range`} actions={children}>
-        <p>{rich`Deliveries and response times appear here if the range includes attempts. The latest attempt was ${<TimeAgo at={last} />}.`}</p>
-      </Empty>
-    );
-  }
   return (
-    <Empty title={t`No attempts yet`}>
+    <Empty title={last ? t`No attempts in this time range` : t`No attempts yet`} actions={last && children}>
       <p>
-        {status === 'active'
-          ? t`Charts of deliveries and response times appear here after the first event that the webhook subscribes to.`
-          : `${beforeEvents[status]} ${t`After that, charts of deliveries and response times appear here.`}`}{' '}
-        {t`Tests are not counted.`}
+        {last
+          ? rich`Deliveries and response times appear here if the range includes attempts. The latest attempt was ${<TimeAgo at={last} />}.`
+          : status === 'active'
+            ? t`Charts of deliveries and response times appear here after the first event that the webhook subscribes to.`
+            : `${beforeEvents[status]} ${t`After that, charts of deliveries and response times appear here.`}`}{' '}
+        {!last && t`Tests are not counted.`}
       </p>
     </Empty>
   );

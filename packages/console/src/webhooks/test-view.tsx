@@ -27,11 +27,15 @@ export function TestView({ webhook }: { webhook: Webhook }) {
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
   const known = types?.find(({ type }) => type === chosen)?.type;
   const type = known ?? fitting ?? types?.[0]?.type ?? '';
-  const { tests, keep } = useKeptTests(webhook.id);
+  const tests = useStore(keptTests)[webhook.id] ?? [];
   const [shown, setShown] = useState<KeptTest>();
   const test = useAction({
     mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }),
-    onSuccess: (result) => setShown(keep({ type, result })),
+    onSuccess: (result) => {
+      const sent = { at: new Date().toISOString(), type, result };
+      keptTests.set({ ...keptTests.get(), [webhook.id]: [sent, ...tests].slice(0, keptMax) });
+      setShown(sent);
+    },
   });
   return (
     <>
@@ -91,16 +95,6 @@ const keptMax = 10;
 
 /** The last tests of each webhook, as long as the tab shows the console: the service does not keep them. */
 const keptTests = createStore<Readonly<Record<string, readonly KeptTest[]>>>({});
-
-function useKeptTests(webhookId: string) {
-  const tests = useStore(keptTests)[webhookId] ?? [];
-  function keep(sent: Omit<KeptTest, 'at'>): KeptTest {
-    const test = { ...sent, at: new Date().toISOString() };
-    keptTests.set({ ...keptTests.get(), [webhookId]: [test, ...tests].slice(0, keptMax) });
-    return test;
-  }
-  return { tests, keep };
-}
 
 /** How a test ended, with the request and the response side by side. */
 export function TestResult({ result }: { result: Result }) {

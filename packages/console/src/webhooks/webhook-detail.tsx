@@ -53,13 +53,9 @@ function Detail({ webhook }: { webhook: JudgedWebhook }) {
     { key: 'deliveries', name: t`Deliveries` },
     { key: 'activity', name: t`Activity` },
     { key: 'settings', name: t`Settings` },
-    ...(may.send
-      ? [
-          { key: 'test', name: t`Test` },
-          { key: 'receiver', name: t`Receiver` },
-        ]
-      : []),
-  ];
+    { key: 'test', name: t`Test`, sends: true },
+    { key: 'receiver', name: t`Receiver`, sends: true },
+  ].filter(({ sends }) => may.send || !sends);
   const shown = tabs.some(({ key }) => key === tab) ? tab : 'deliveries';
   // Somebody who looks at the code of the receiver wants to know why it is not verified.
   const isSlim = !(shown === 'deliveries' || (shown === 'receiver' && webhook.status === 'unverified'));
