@@ -70,7 +70,7 @@ export function Diagnosis({ delivery, webhook }: { delivery: DeliveryDetail; web
   const isAboutSignature = /secret|signature|raw body/.test(latest.remedy ?? '');
   return (
     <Note
-      kind={delivery.final ? 'bad' : 'warn'}
+      kind={delivery.final ? '' : 'warn'}
       title={latest.error_detail ?? t`The latest attempt failed: ${outcomeOf(latest)}.`}
       actions={
         (isDisabled || target || isAboutSignature) && (

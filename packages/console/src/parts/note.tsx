@@ -3,13 +3,14 @@ import { WithTimes } from '../text/time';
 
 /** How something is, in bold, and below that what to do about it. */
 export function Note({
-  kind = 'bad',
+  kind = '',
   role,
   title,
   children,
   actions,
 }: {
-  kind?: 'ok' | 'warn' | 'bad' | 'calm';
+  /** Without one, it is a failure. */
+  kind?: 'ok' | 'warn' | 'calm' | '';
   role?: 'alert' | 'status';
   title: ReactNode;
   children?: ReactNode;

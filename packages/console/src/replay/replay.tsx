@@ -198,7 +198,7 @@ function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replayId: str
       {({ status, total, done, created_at }) => (
         <section className="form section">
           <Note
-            kind={({ running: 'calm', done: 'ok', cancelled: 'bad' } as const)[status]}
+            kind={({ running: 'calm', done: 'ok', cancelled: '' } as const)[status]}
             role="status"
             title={
               {

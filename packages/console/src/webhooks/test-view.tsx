@@ -102,7 +102,7 @@ export function TestResult({ result }: { result: Result }) {
   return (
     <>
       <Note
-        kind={isGood ? 'ok' : 'bad'}
+        kind={isGood ? 'ok' : ''}
         role="status"
         title={
           isGood

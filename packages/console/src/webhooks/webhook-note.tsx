@@ -37,7 +37,7 @@ export function WebhookNote({ webhook, isSlim }: { webhook: JudgedWebhook; isSli
       )}
       {webhook.status === 'disabled' && (
         <Note
-          kind={webhook.disabled_reason === 'manual' ? 'calm' : 'bad'}
+          kind={webhook.disabled_reason === 'manual' ? 'calm' : ''}
           title={disabledBecause[webhook.disabled_reason ?? 'manual']}
         >
           <p>{t`It receives no events. After you activate it, you can replay the events that it missed.`}</p>
@@ -80,10 +80,10 @@ function SlimNote({ webhook, status }: { webhook: JudgedWebhook; status: ShownSt
   const { delivery } = useLatestFailure(webhook);
   const [kind, cause] = {
     active: [],
-    failing: ['bad', delivery?.attempt_log.at(-1)?.error_detail ?? notAccepted],
+    failing: ['', delivery?.attempt_log.at(-1)?.error_detail ?? notAccepted],
     waiting: ['calm', askedToWait],
     unverified: ['warn', webhook.verification_failure?.error_detail ?? notVerified],
-    disabled: ['bad', disabledBecause[webhook.disabled_reason ?? 'manual']],
+    disabled: ['', disabledBecause[webhook.disabled_reason ?? 'manual']],
     disabled_manually: ['calm', disabledBecause.manual],
     paused: ['calm', isPaused],
   }[status];
@@ -148,7 +148,7 @@ function LatestFailure({ webhook, isProblem }: { webhook: JudgedWebhook; isProbl
   const attempt = delivery?.attempt_log.at(-1);
   return (
     <Note
-      kind={isProblem ? 'bad' : 'calm'}
+      kind={isProblem ? '' : 'calm'}
       title={attempt?.error_detail ?? (isProblem ? notAccepted : askedToWait)}
       actions={
         delivery && (
