@@ -8,7 +8,7 @@ import { ProblemNote, Skeleton } from '../parts/states';
 import { useNow } from '../text/clock';
 import { formatClock } from '../text/format';
 import { t } from '../text/language';
-import type { EditorProps } from './editor-rows';
+import type { EditorProps } from '../webhook-form/webhook-fields';
 import { EventTree } from './event-tree';
 import { type Filter, parsed } from './filter-rules';
 import { type Format, formats } from './formats';

@@ -4,18 +4,9 @@ import { useSetSearch } from '../address/search';
 import { Button } from '../parts/button';
 import { Remark } from '../parts/form';
 import { t } from '../text/language';
-import type { WebhookDraft } from '../webhook-form/webhook-fields';
+import type { FieldProps } from '../webhook-form/webhook-fields';
 import { conditionsOf, phraseOf } from './filter-rules';
 import { type Format, formats } from './formats';
-
-/** What a row is about, and changes. */
-export interface RowProps {
-  draft: WebhookDraft;
-  fault: string | undefined;
-  onChange: (part: Partial<WebhookDraft>) => void;
-}
-
-export type EditorProps = Omit<RowProps, 'fault'> & { onClose: () => void };
 
 /**
  * A field of a webhook in words, with a button that opens its editor. That is open as long as the URL says so, so that
@@ -74,7 +65,7 @@ const FilterEditor = lazy(() =>
 );
 
 /** The filter of a webhook in words, with its editor. */
-export function FilterRow({ draft, fault, onChange }: RowProps) {
+export function FilterRow({ draft, fault, onChange }: FieldProps) {
   return (
     <EditorRow
       name="filter"
@@ -107,7 +98,7 @@ export function FilterWords({ text }: { text: string }) {
 const BodyEditor = lazy(() => import('./body-editor').then((module) => ({ default: module.BodyEditor })));
 
 /** The format of a webhook in words, with its editor. */
-export function BodyRow(props: RowProps & { isNew: boolean }) {
+export function BodyRow(props: FieldProps & { isNew: boolean }) {
   const { draft } = props;
   return (
     <EditorRow

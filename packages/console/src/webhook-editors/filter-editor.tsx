@@ -6,8 +6,8 @@ import { Button, Segmented } from '../parts/button';
 import { Dialog } from '../parts/dialog';
 import { formatCount } from '../text/format';
 import { t } from '../text/language';
+import type { EditorProps } from '../webhook-form/webhook-fields';
 import { ConditionRow } from './condition-row';
-import type { EditorProps } from './editor-rows';
 import { EventTree } from './event-tree';
 import { fieldsOf } from './fields';
 import {

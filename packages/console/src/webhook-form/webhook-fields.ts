@@ -42,6 +42,15 @@ export function draftOf(webhook: Partial<Webhook>) {
   };
 }
 
+/** What a field of the form is about, and changes. */
+export interface FieldProps {
+  draft: WebhookDraft;
+  fault: string | undefined;
+  onChange: (part: Partial<WebhookDraft>) => void;
+}
+
+export type EditorProps = Omit<FieldProps, 'fault'> & { onClose: () => void };
+
 /** The fields of a webhook that the form can change. */
 type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
 
