@@ -115,7 +115,12 @@ function FigureRow({ period, stats, waiting }: { period: string; stats?: Stats; 
   const totals = stats?.totals;
   const range = stats && { from: stats.from, to: stats.to };
   const failed = range && { ...range, ...failedSince(Date.parse(range.from), settings) };
-  const p95 = totals?.p95_ms != null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>;
+  const p95 = totals?.p95_ms != null && (
+    <span key="p95" className="figure-rest">
+      {' '}
+      / {formatMs(totals.p95_ms)}
+    </span>
+  );
   const p50 = totals?.p50_ms == null ? '–' : formatMs(totals.p50_ms);
   const counted = (count = 0) => totals && formatCount(count);
   const bone = (
