@@ -7,8 +7,10 @@ import { catalogueRoutes } from './catalogue/catalogue-routes.js';
 import { createPayloadValidator } from './catalogue/payload.js';
 import { consoleLinks, publicUrlOf } from './console/console.js';
 import { createEventChecker } from './events/new-event.js';
+import { OrganizationLimiter } from './events/organization-limits.js';
 import type { Recorder } from './events/recorder.js';
 import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
+import { countWaiting } from './events/recording-store.js';
 import { healthRoutes, metricsRoute } from './operations/monitoring-routes.js';
 import type { PublicApiParts } from './public-api.js';
 import { platformGuides } from './reference/guides.js';
@@ -54,8 +56,12 @@ export async function createPlatformApi(parts: PlatformApiParts): Promise<Fastif
         : undefined,
   });
   requirePlatformToken(app, parts.token, parts.guesses);
+  const isLimited = config.eventsPerSecond > 0 || config.waitingMax > 0;
   const recording = recordingRoute({
     recorder: parts.recorder,
+    limiter: isLimited
+      ? new OrganizationLimiter(config, (...of) => countWaiting(database, ...of))
+      : undefined,
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     tracer: parts.tracer,
   });

@@ -9,6 +9,7 @@ import { dataOf, id, time } from '../web/schemas.js';
 import { decodeBody, parseJson } from '../web/validation.js';
 import type { NewEvent, TraceSpan } from './event.js';
 import { type EventChecker, NewEventSchema } from './new-event.js';
+import type { OrganizationLimiter } from './organization-limits.js';
 import { payloadTexts } from './payload-text.js';
 import type { Recorder, Reservation } from './recorder.js';
 import type { NewBatch, RecordedEvent } from './recording-store.js';
@@ -42,6 +43,8 @@ export interface RecordTracer {
 export interface RecordingContext {
   recorder: Recorder;
   check: EventChecker;
+  /** Present if an organization has limits. */
+  limiter: OrganizationLimiter | undefined;
   /** Present if tracing is on. */
   tracer: RecordTracer | undefined;
 }
@@ -69,7 +72,7 @@ export function prepareRecording(scope: FastifyInstance): void {
 }
 
 /** Returns `POST /platform/events`: one event, an array, or NDJSON. Records all events or none. */
-export function recordingRoute({ recorder, check, tracer }: RecordingContext): Route {
+export function recordingRoute({ recorder, check, limiter, tracer }: RecordingContext): Route {
   return route('POST /platform/events', {
     operationId: 'recordEvents',
     summary: 'Record events',
@@ -106,6 +109,7 @@ export function recordingRoute({ recorder, check, tracer }: RecordingContext): R
       refuseCount(events.length);
       const problem = inputProblem(check(events));
       if (problem) throw problem;
+      limiter?.admit(events as readonly NewEvent[]);
       const payloads = payloadTexts(request.bodyText ?? '');
       if (payloads.some(hidesUnstorable)) refuseHidden();
       // The texts are stored. The parsed payloads would only take memory while the events wait.

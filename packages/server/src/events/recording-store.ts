@@ -253,3 +253,22 @@ export async function recordEvents(
   // The caller's driver may parse times differently, so take the time from the ID.
   return rows.map(({ id }) => ({ id, created_at: new Date(idTimeMs('EVT', id)!) }));
 }
+
+/** Counts the deliveries of an organization that wait in the database. Reads at most `atMost` rows of each kind. */
+export async function countWaiting(
+  database: Queryable,
+  organizationId: string,
+  atMost: number,
+): Promise<number> {
+  const { rows } = await database.query<{ waiting: number }>({
+    text: `
+  select (select coalesce(sum(size), 0)
+            from (select cardinality(ordinals) as size from posthorn.backlog where organization_id = $1 limit $2) b)
+         + (select count(*)
+              from (select from posthorn.deliveries
+                     where organization_id = $1 and status = 'pending' and leased_by is null
+                     limit $2) d) as waiting`,
+    values: [organizationId, atMost],
+  });
+  return Number(rows[0]!.waiting);
+}

@@ -159,6 +159,19 @@ export const settings = {
     description: 'Write requests per minute per token, counted by each process. `0` turns the limit off.',
     ...values.limitPerMinute,
   }),
+  eventsPerSecond: setting('POSTHORN_EVENTS_PER_SECOND', {
+    fallback: '0',
+    description:
+      'How many events an organization can record per second through the platform listener, counted by each process. `0` turns the limit off.',
+    ...values.limitPerMinute,
+  }),
+  waitingMax: setting('POSTHORN_WAITING_PER_ORGANIZATION', {
+    fallback: '0',
+    description:
+      'If so many deliveries of an organization are waiting in the database, the platform listener records no more events for it. `0` turns the limit off.',
+    accepts: 'a whole number up to 1000000; 0 turns the limit off',
+    parse: values.wholeNumber(1_000_000),
+  }),
   catalogueFile: setting('POSTHORN_CATALOGUE', {
     accepts: 'a readable JSON file: {builtin, types}, or an array of {type, description, schema, sample}',
     description:

@@ -11,7 +11,7 @@ export const host = {
 
 export const path = (text: string) => (text.includes('\0') ? undefined : text);
 
-function wholeNumber(max: number): (text: string) => number | undefined {
+export function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
 

@@ -181,6 +181,18 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     good: [['7', 7]],
     bad: ['-1', '60/s', '1e9'],
   },
+  eventsPerSecond: {
+    env: 'POSTHORN_EVENTS_PER_SECOND',
+    fallback: 0,
+    good: [['100', 100]],
+    bad: ['-1', '60/s', '1e9'],
+  },
+  waitingMax: {
+    env: 'POSTHORN_WAITING_PER_ORGANIZATION',
+    fallback: 0,
+    good: [['1000000', 1_000_000]],
+    bad: ['-1', '1000001', 'many'],
+  },
   catalogueFile: {
     env: 'POSTHORN_CATALOGUE',
     fallback: undefined,
