@@ -73,6 +73,7 @@ export class DeliveryEngine {
       (ms, work) => this.#later(ms, work),
       undefined,
       () => this.#lease.shareOf(options.inFlightPerWebhook),
+      ({ delivery_created_at: at }) => Date.now() - at.getTime() > limits.oldBacklogMs,
     );
     this.#settler = new Settler({
       database,

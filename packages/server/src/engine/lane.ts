@@ -70,6 +70,11 @@ export class Lane {
     return delivery ? bytesOf(delivery) : 0;
   }
 
+  /** Returns the queued delivery that has waited longest for its first attempt. */
+  get oldestFresh(): LeasedDelivery | undefined {
+    return this.#fresh.peekFront();
+  }
+
   /** Returns both queues, starting with the one whose turn it is. */
   get #inTurn(): [Denque<LeasedDelivery>, Denque<LeasedDelivery>] {
     return this.#isRetryTurn ? [this.#retries, this.#fresh] : [this.#fresh, this.#retries];

@@ -20,6 +20,7 @@ export interface Turn {
 export class Lanes {
   readonly #later: (ms: number, work: () => void) => void;
   readonly #inFlightMax: () => number;
+  readonly #isOld: (delivery: LeasedDelivery) => boolean;
   readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may be able to start an attempt, by organization, in the order of their turns. */
@@ -38,15 +39,18 @@ export class Lanes {
 
   /**
    * `later` runs `work` after `ms`, then starts the attempts that have become possible. `inFlightMax` returns how many
-   * requests this node may have in flight to one webhook.
+   * requests this node may have in flight to one webhook. `isOld` returns whether a delivery has waited so long that its
+   * webhook starts gently.
    */
   constructor(
     later: (ms: number, work: () => void) => void,
     now = () => performance.now(),
     inFlightMax: () => number = () => limits.windowMax,
+    isOld: (delivery: LeasedDelivery) => boolean = () => false,
   ) {
     this.#later = later;
     this.#inFlightMax = inFlightMax;
+    this.#isOld = isOld;
     this.#now = now;
   }
 
@@ -166,7 +170,7 @@ export class Lanes {
           continue;
         }
         const condition = policy.conditionOf(lane.observed, nowMs);
-        const window = Math.min(lane.observed.window, Math.floor(this.#inFlightMax()));
+        const window = Math.min(lane.observed.window, this.#windowMax(lane, nowMs));
         if (policy.inFlightOf(condition, window, this.#load) <= lane.occupied) {
           // The window is full. The lane becomes ready again when one of its requests or rest periods ends.
           if (lane.occupied >= window) lanes.delete(lane);
@@ -185,6 +189,11 @@ export class Lanes {
       if (lanes.size === 0) this.#ready.delete(organizationId);
     }
     return undefined;
+  }
+
+  #windowMax({ oldestFresh, observed }: Lane, nowMs: number): number {
+    const max = Math.floor(this.#inFlightMax());
+    return oldestFresh && this.#isOld(oldestFresh) ? policy.gently(max, observed, nowMs) : max;
   }
 
   #start(lane: Lane, condition: policy.Condition, nowMs: number): Turn | undefined {

@@ -20,6 +20,9 @@ export const limitTable = {
   unhealthyInFlightBytes: [32 * MiB, 'bytes', 'For all unhealthy webhooks: half is left for healthy ones.'],
   firstFraction: [0.3, 'ratio', 'Until this much is in flight, a lone payload may have any size.'],
   // Conditions, windows, and rests after failures
+  gentleFrom: [4, 'requests', 'An old backlog starts with this many, so that it overwhelms no receiver.'],
+  gentleMs: [60_000, 'ms', 'How long it takes until an old backlog gets as many as any other.'],
+  oldBacklogMs: [600_000, 'ms', 'A backlog that is younger than this is a burst, which a receiver expects.'],
   elasticMs: [50, 'ms', 'If responses take 50 ms, a window of 64 allows 1,280 per second, which is enough.'],
   failingAfter: [5, 'failures', 'Any receiver fails now and then, but rarely this many times in a row.'],
   slowMs: [1_000, 'ms', 'A request that takes longer holds its slot so long that others have to wait.'],

@@ -19,6 +19,8 @@ export type Condition = (typeof conditions)[number];
 export interface Observed {
   /** Successes since the webhook was last failing, or since this node started to send to it. */
   readonly successes: number;
+  /** When the first of these successes was. */
+  readonly respondsSinceMs: number;
   readonly failuresInARow: number;
   /** The moving average of how long an attempt takes, in microseconds. 0 before the first one has ended. */
   readonly responseUs: number;
@@ -33,6 +35,7 @@ export interface Observed {
 
 export const nothingObserved: Observed = {
   successes: 0,
+  respondsSinceMs: 0,
   failuresInARow: 0,
   responseUs: 0,
   bestUs: 1_000_000_000,
@@ -100,9 +103,19 @@ export function isResponsive({ successes, failuresInARow }: Observed): boolean {
 
 /** Returns the observations after a request has started. */
 export function started(observed: Observed, nowMs: number): Observed {
-  const { successes, failuresInARow, responseUs, bestUs, window, inFlight } = observed;
-  const silentSinceMs = inFlight === 0 ? Math.floor(nowMs) : observed.silentSinceMs;
-  return { successes, failuresInARow, responseUs, bestUs, window, inFlight: inFlight + 1, silentSinceMs };
+  const { successes, respondsSinceMs, failuresInARow, responseUs, bestUs, window } = observed;
+  const inFlight = observed.inFlight + 1;
+  const silentSinceMs = inFlight === 1 ? Math.floor(nowMs) : observed.silentSinceMs;
+  return {
+    successes,
+    respondsSinceMs,
+    failuresInARow,
+    responseUs,
+    bestUs,
+    window,
+    inFlight,
+    silentSinceMs,
+  };
 }
 
 /** The parts of an attempt's result that the policy needs. */
@@ -110,7 +123,7 @@ export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: '
 
 /** Returns the observations after an attempt has ended. `isWaiting`: more deliveries of the webhook are queued. */
 export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, nowMs: number): Observed {
-  let { successes, failuresInARow, responseUs, bestUs, window } = observed;
+  let { successes, respondsSinceMs, failuresInARow, responseUs, bestUs, window } = observed;
   if (attempt.kind !== 'not attempted') {
     // The first attempt sets the average. If the average started at 0, the first responses would look too fast, and the
     // receiver would then always seem to have slowed down.
@@ -119,6 +132,7 @@ export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, no
     bestUs = Math.min(responseUs, bestUs);
   }
   if (attempt.kind === 'delivered') {
+    if (successes === 0) respondsSinceMs = Math.floor(nowMs);
     successes += 1;
     failuresInARow = 0;
     if (successes % window === 0) {
@@ -132,7 +146,16 @@ export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, no
     if (failuresInARow === limits.failingAfter) [successes, window] = [0, limits.windowAtStart];
   }
   const [inFlight, silentSinceMs] = [observed.inFlight - 1, Math.floor(nowMs)];
-  return { successes, failuresInARow, responseUs, bestUs, window, inFlight, silentSinceMs };
+  return {
+    successes,
+    respondsSinceMs,
+    failuresInARow,
+    responseUs,
+    bestUs,
+    window,
+    inFlight,
+    silentSinceMs,
+  };
 }
 
 /**
@@ -179,6 +202,17 @@ export function allow(
     restMs: condition === 'failing' ? restMsOf(observed, load) : 0,
     toClaim: room >= inMemory * limits.claimRoomMin ? Math.max(0, room) : 0,
   };
+}
+
+/**
+ * Returns how many requests a webhook may have in flight while it has an old backlog, of at most `max`: a few when it
+ * begins to respond, and evenly more over a minute. Such a backlog waited for a verification or for a repair, and its
+ * receiver may not be made for days of events at once.
+ */
+export function gently(max: number, { successes, respondsSinceMs }: Observed, nowMs: number): number {
+  const part = successes === 0 ? 0 : Math.min(1, (nowMs - respondsSinceMs) / limits.gentleMs);
+  const first = Math.min(limits.gentleFrom, max);
+  return Math.floor(first + (max - first) * part);
 }
 
 /** Returns how many requests a webhook may have in flight, given its condition and window, and the node's load. */

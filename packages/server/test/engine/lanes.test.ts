@@ -36,6 +36,7 @@ class Rig {
     (ms, work) => this.timers.push({ atMs: this.nowMs + ms, work }),
     () => this.nowMs,
     () => this.inFlightMax,
+    ({ delivery_created_at: created }) => created.getTime() < 0,
   );
   inFlight: Turn[] = [];
   wantsMore = false;
@@ -554,4 +555,25 @@ test('a webhook with a rate limit holds up no other one, and keeps little in mem
   rig.add(...many(100, 'WHK-limited'), ...many(10, 'WHK-free'));
   expect([rig.count('WHK-limited'), rig.count('WHK-free')]).toEqual([0, 10]);
   expect(rig.toClaim('WHK-limited')).toBe(0);
+});
+
+test('a webhook with an old backlog starts gently when it begins to respond, and gets all of its window after a minute', () => {
+  const rig = new Rig();
+  rig.inFlightMax = 44;
+  const old = { delivery_created_at: new Date(-1) };
+  rig.add(...many(2_000, 'WHK-1', old), ...many(100, 'WHK-2'));
+  expect([rig.count('WHK-1'), rig.count('WHK-2')]).toEqual([limits.gentleFrom, limits.windowAtStart]);
+  const most: number[] = [];
+  for (const seconds of [0, 15, 30, 60]) {
+    rig.nowMs = 1_000 + seconds * 1_000;
+    for (let round = 0; round < 4; round += 1) rig.end('delivered');
+    most.push(rig.count('WHK-1'));
+  }
+  expect(most).toEqual([4, 14, 24, 44]);
+});
+
+test('retries do not start gently, however old they are', () => {
+  const rig = new Rig();
+  rig.add(...many(100, 'WHK-1', { delivery_created_at: new Date(-1), attempts: 1 }));
+  expect(rig.count('WHK-1')).toBe(limits.windowAtStart);
 });

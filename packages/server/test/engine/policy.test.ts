@@ -9,6 +9,7 @@ import {
   type Ended,
   ended,
   fitsInFlight,
+  gently,
   inFlightOf,
   isResponsive,
   type LaneLoad,
@@ -167,6 +168,29 @@ describe('the window', () => {
       widest = Math.max(widest, observed.window);
     }
     expect(widest).toBeLessThanOrEqual(limits.windowUsual * 3);
+  });
+});
+
+describe('the gentle start of an old backlog', () => {
+  test('never exceeds the limit, never shrinks while the webhook responds, and ends after a minute', () => {
+    const times = fc.tuple(fc.nat(120_000), fc.nat(120_000));
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 512 }), times, (steps, max, [soonerMs, laterMs]) => {
+        const { observed, nowMs } = after(steps);
+        const at = (ms: number) => gently(max, observed, nowMs + ms);
+        const [sooner, later] = [at(Math.min(soonerMs, laterMs)), at(Math.max(soonerMs, laterMs))];
+        expect(sooner).toBeGreaterThanOrEqual(Math.min(max, limits.gentleFrom));
+        expect(later).toBeGreaterThanOrEqual(sooner);
+        expect(later).toBeLessThanOrEqual(max);
+        if (observed.successes > 0) expect(at(limits.gentleMs)).toBe(max);
+        else expect(later).toBe(Math.min(max, limits.gentleFrom));
+      }),
+    );
+  });
+
+  test('begins again after the webhook was failing', () => {
+    const observed = tracked([100, delivered(5)], [5, failed], [1, delivered(5)]);
+    expect(gently(256, observed, observed.respondsSinceMs)).toBe(limits.gentleFrom);
   });
 });
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Standstill } from '../support/hostile-receiver.js';
+import { setLimits } from '../support/limits.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
@@ -58,6 +60,19 @@ describe('a paused webhook', () => {
     expect(await tenant.deliveries(webhook)).toEqual([before]);
     await tenant.bringForward(webhook);
     expect((await receiver.deliveries.nth(2)).envelope.id).toBe(event.id);
+  });
+
+  it('gets an old backlog gently when it is resumed', async () => {
+    setLimits({ oldBacklogMs: -60_000 });
+    const tenant = await newTenant(service);
+    const standstill = new Standstill();
+    const { receiver, webhook } = await tenant.connect(standstill.reply);
+    await setStatus(tenant, webhook, 'paused');
+    await Promise.all(Array.from({ length: 20 }, () => tenant.record()));
+    await setStatus(tenant, webhook, 'active');
+    expect(await standstill.reached(service.platformUrl, receiver)).toBeLessThanOrEqual(4);
+    standstill.end(receiver, 200);
+    await tenant.settled(webhook, 20, ({ status }) => status === 'success');
   });
 
   it('finishes an attempt in flight', async () => {
