@@ -23,6 +23,8 @@ export async function startNode(databaseUrl, args = [], env = {}) {
   const child = spawn(process.execPath, [...profiling, entry, 'serve', ...args], {
     env: {
       ...environment,
+      // As in the image.
+      NODE_ENV: 'production',
       DATABASE_URL: databaseUrl,
       POSTHORN_DATA_DIR: dataDir,
       POSTHORN_PORT: String(port),

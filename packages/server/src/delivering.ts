@@ -48,6 +48,8 @@ export interface NodeParts {
 
 export interface DeliveringOptions extends NodeParts {
   target: DatabaseTarget;
+  /** The connections of the engine, instead of those that it opens itself. */
+  own?: Database;
   /** Whether no other node can run on this database. */
   alone: boolean;
   reachability: Reachability;
@@ -59,7 +61,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const { config, database, target, alone, reachability, tracer, policy, logger, metrics, recorded, now } =
     options;
   // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
-  const own = new Database(target, engineConnections, reachability, database.route);
+  const own = options.own ?? new Database(target, engineConnections, reachability, database.route);
   const { deliveryTimeoutMs: timeoutMs, directDatabaseUrl: direct, retryScheduleMs } = config;
   const secrets = await openSecretBox(config);
   const transport = new Transport({ policy, timeoutMs });

@@ -1,5 +1,6 @@
 import { openEmbedded } from '@posthorn/embedded';
 import type { Logger } from 'pino';
+import { collectDefaultMetrics } from 'prom-client';
 import { AuditWatch, auditWatchMs } from './audit/chain-store.js';
 import { readCatalogueFile } from './catalogue/catalogue-file.js';
 import { LiveCatalogue } from './catalogue/live-catalogue.js';
@@ -24,6 +25,7 @@ import { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/timers.js';
 import { countEvents, countingMs } from './stats/count-store.js';
 import { createAddressPolicy } from './values/address.js';
+import { warmUp, warmUpConnections } from './warm-up.js';
 import { rotateSecrets } from './webhooks/secret-store.js';
 
 export interface Service extends ListenerUrls {
@@ -58,6 +60,9 @@ export async function startService(
   requireSecretKey(config);
   const catalogueFile = await readCatalogueFile(config.catalogueFile, recordedPayloads);
   const logo = await loadPortalLogo(config.portalLogoFile);
+  // The image and the systemd unit set this. Elsewhere, a quick start matters more.
+  const isProduction = env.NODE_ENV === 'production';
+  if (isProduction) await warmUp(config, logger);
   const closers: Closers = [];
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -88,6 +93,7 @@ export async function startService(
     closers.push(() => catalogue.stop());
     await startup.whenReady(() => catalogue.start());
     const metrics = new Metrics(member);
+    collectDefaultMetrics({ register: metrics.registry });
     watchStore(metrics, database);
     const eventReads = openEventReads(config, database, { logger, metrics }, member, closers);
     const recorded = new Notifier();
@@ -126,6 +132,7 @@ export async function startService(
     if (config.roles.has('api') || config.roles.has('delivery'))
       await startup.whenReady(() => rotateSecrets(database, delivery.secrets, logger));
 
+    if (isProduction) await startup.whenReady(() => warmUpConnections(database));
     const listeners = new Listeners({
       ...parts,
       catalogue,

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type AttemptError, attemptErrors, isDelivered, type Outcome } from '../outcomes/outcome.js';
 import type { Verdict } from '../outcomes/retry-schedule.js';
 
@@ -79,7 +79,6 @@ export class Metrics {
   constructor(member?: { process: number; collectMetrics: () => Promise<string> }) {
     this.text = member?.collectMetrics ?? (() => this.registry.metrics());
     if (member) this.registry.setDefaultLabels({ process: String(member.process) });
-    collectDefaultMetrics({ register: this.registry });
     // Create every series now. If they only appeared with the first attempt, rates and alerts would miss it.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
     for (const reason of [...attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
