@@ -388,6 +388,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.filter_passes(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], payloads json[]) returns jsonb
 -- posthorn.filterable(workspace_id text, subject_type text, subject_id text, actor_type text, actor_id text, payload json) returns jsonb
 -- posthorn.horizon_bucket(organization text) returns integer
+-- posthorn.matching_webhooks(organization text, workspace text, type text, about text) returns TABLE(id text, revision integer, is_paused boolean, has_filter boolean)
 -- posthorn.move_resource(resource_kind text, resource_id text, made text, changes jsonb, counter text) returns json
 -- posthorn.nearest_type(name text) returns text
 -- posthorn.new_id(prefix text, at timestamp with time zone) returns text

@@ -35,6 +35,8 @@ declare
   -- At least 2^38, so that every number has ten hexadecimal digits, and far enough below the maximum to count up.
   event_base  bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
+  bytes       int;
+  fitting     record;
 begin
   perform posthorn.require_here(organization_ids, types[1]);
   perform posthorn.ensure_partition('events', today);
@@ -57,6 +59,51 @@ begin
     on conflict (organization_id, key) do update
        set event_id = excluded.event_id, created_at = excluded.created_at
      where k.created_at <= recorded_at - interval '24 hours';
+  end if;
+
+  -- One event whose deliveries all fit, as in most recordings of a quiet service: these small statements take 30% less
+  -- CPU time than the one below, which handles everything else.
+  if cardinality(types) = 1 and keys is null and undelivered is null and node is not null then
+    select array_agg(m.id order by m.id) as ids, array_agg(m.revision order by m.id) as revisions,
+           count(*)::int as size, count(*) <= room and coalesce(bool_and(
+             not m.is_paused and not m.has_filter
+             and coalesce(rooms[array_position(known, m.id)], room_each) > 0), true) as complete
+      into fitting
+      from posthorn.matching_webhooks(organization_ids[1], workspace_ids[1], types[1],
+                                      case when types[1] like 'webhook.%' then subject_ids[1] end) m;
+    if fitting.complete then
+      bytes := octet_length(payloads[1]::text);
+      insert into posthorn.events
+             (organization_id, created_at, id, type, workspace_id,
+              actor_type, actor_id, subject_type, subject_id, payload, bytes)
+      values (organization_ids[1], recorded_at, posthorn.numbered('EVT-', head, event_base + 1), types[1],
+              workspace_ids[1], actor_types[1], actor_ids[1], subject_types[1], subject_ids[1], payloads[1], bytes);
+      if fitting.size > 0 then
+        insert into posthorn.handoffs
+               (head, created_at, leased_by, event_base, bytes, organization_ids, webhook_ids, bases, sizes, ordinals)
+        values (head, recorded_at, node, event_base, bytes::bigint * fitting.size,
+                array_fill(organization_ids[1], array[fitting.size]), fitting.ids,
+                array(select event_base + n from generate_series(0, fitting.size - 1) n),
+                array_fill(1, array[fitting.size]), array_fill(1, array[fitting.size]));
+      end if;
+      ordinal := 0;
+      id := head;
+      created_at := recorded_at;
+      base := event_base;
+      return next;
+      ordinal := null;
+      id := null;
+      created_at := null;
+      ordinals := array[1];
+      has_backlog := false;
+      for n in 1..fitting.size loop
+        base := event_base + n - 1;
+        webhook_id := fitting.ids[n];
+        revision := fitting.revisions[n];
+        return next;
+      end loop;
+      return;
+    end if;
   end if;
 
   return query
@@ -93,18 +140,7 @@ begin
            -- Every share reserves a number per event, so a delivery's number is its share's base plus its ordinal.
            event_base + (row_number() over (order by s.organization_id, w.id) - 1) * cardinality(types) as base
       from scopes s
-     cross join unnest(array['', s.workspace_id]) as wide (workspace_id)
-     cross join lateral (
-             select w.id, w.revision, w.status = 'paused' as is_paused, w.filter_path is not null as has_filter
-               from posthorn.webhooks w
-              where w.organization_id = s.organization_id
-                and coalesce(w.workspace_id, '') = wide.workspace_id
-                and w.status in ('active', 'paused')
-                and w.event_types && array[s.type, split_part(s.type, '.', 1) || '.*', '*']
-                -- A webhook does not receive events about itself.
-                and w.id is distinct from s.about
-             -- Forces an index lookup, even in a plan that was made when there were no webhooks.
-             offset 0) w
+     cross join posthorn.matching_webhooks(s.organization_id, s.workspace_id, s.type, s.about) w
      cross join unnest(s.ordinals, s.sizes) as e (ordinal, bytes)
      -- The payloads are examined only if one of these webhooks has a filter.
      where not w.has_filter
