@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../settings/config.js';
-import type { Fault } from '../values/fault.js';
+import { type Fault, under } from '../values/fault.js';
 import { unstorableFaults } from '../values/storable.js';
 import { CatalogueError, createCatalogue, type EventType, faultOfName } from './catalogue.js';
 import { checkSchema, createPayloadValidator, isObject, type PayloadValidator } from './payload.js';
@@ -70,7 +70,7 @@ export function readOwnCatalogue(
   for (const [index, entry] of (types as unknown[]).entries()) {
     const at = `${Array.isArray(value) ? '' : '/types'}/${index}`;
     const shapeFaults = faultsOfShape(entry);
-    faults.push(...shapeFaults.map((fault) => ({ ...fault, pointer: at + fault.pointer })));
+    faults.push(...under(at, shapeFaults));
     if (shapeFaults.length > 0) continue;
     const { type, description, schema, sample } = entry as EventType;
     const one: EventType = { type, description, schema, sample };
@@ -85,7 +85,7 @@ export function readOwnCatalogue(
       refuse(`${at}/schema`, 'too_large', `of ${type} must not be larger than ${schemaBytesMax} bytes`);
     else {
       const examples = own.builtin && known.has(type) ? recorded(type) : [];
-      for (const fault of faultsOfType(one, examples)) faults.push({ ...fault, pointer: at + fault.pointer });
+      faults.push(...under(at, faultsOfType(one, examples)));
     }
   }
   return { own, faults };
@@ -118,7 +118,7 @@ function faultsOfType(one: EventType, recorded: readonly object[]): Fault[] {
   const narrow =
     refused && `of ${one.type} refuses what its lifecycle records: ${refused.pointer} ${refused.detail}`;
   return [
-    ...faults.map(({ pointer, code, detail }) => ({ pointer: `/sample${pointer}`, code, detail })),
+    ...under('/sample', faults),
     ...(narrow ? [{ pointer: '/schema', code: 'refuses_lifecycle', detail: narrow }] : []),
   ];
 }

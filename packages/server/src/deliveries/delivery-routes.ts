@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { changesBetween } from '../audit/audit.js';
-import { findEvent } from '../events/event-routes.js';
-import type { Database, Queryable } from '../postgres/database.js';
+import { type EventContext, findEvent } from '../events/event-routes.js';
+import type { Queryable } from '../postgres/database.js';
 import { pageOf } from '../postgres/keyset.js';
 import { idTimeMs } from '../values/identifier.js';
 import { Problem } from '../values/problem.js';
@@ -18,10 +18,7 @@ import { bringForward, queueRedelivery, readDelivery, type StoredDelivery } from
 import * as lists from './list-store.js';
 import { whyNotDelivered } from './not-delivered.js';
 
-export interface DeliveryContext {
-  database: Database;
-  /** Returns the earliest time from which events can still be read. */
-  earliestMs: () => number;
+export interface DeliveryContext extends Pick<EventContext, 'database' | 'earliestMs'> {
   /** The `User-Agent` of deliveries. */
   userAgent: string;
 }

@@ -1,6 +1,6 @@
 import { changesBetween } from '../audit/audit.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import type { Database } from '../postgres/database.js';
+import type { EventContext } from '../events/event-routes.js';
 import { Problem } from '../values/problem.js';
 import { readRange } from '../web/lists.js';
 import { type Route, route } from '../web/route.js';
@@ -11,11 +11,8 @@ import { refuseInactive } from './delivery-routes.js';
 import { Replay, ReplayBody } from './delivery-schemas.js';
 import { createReplay, readReplay, runningMax, type Replay as StoredReplay } from './replay-store.js';
 
-export interface ReplayContext {
-  database: Database;
+export interface ReplayContext extends Pick<EventContext, 'database' | 'earliestMs'> {
   catalogue: Catalogue;
-  /** Returns the earliest time from which events can still be replayed. */
-  earliestMs: () => number;
 }
 
 export function replayRoutes({ database, catalogue, earliestMs }: ReplayContext): readonly Route[] {

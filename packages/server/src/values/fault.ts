@@ -242,6 +242,10 @@ function at(root: unknown, pointer: string): unknown {
   return value;
 }
 
+/** Returns the faults of a value that is at this place in a larger one. */
+export const under = (pointer: string, faults: readonly Fault[]): Fault[] =>
+  faults.map((fault) => ({ ...fault, pointer: pointer + fault.pointer }));
+
 /** Returns the pointer to a field of what `pointer` leads to. */
 export function pointerTo(pointer: string, field: string): string {
   return `${pointer}/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`;

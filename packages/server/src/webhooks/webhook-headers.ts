@@ -1,5 +1,5 @@
 import { fixedHeaders } from '../sending/request.js';
-import { type Fault, pointerTo } from '../values/fault.js';
+import { type Fault, pointerTo, under } from '../values/fault.js';
 import { inputProblem, Problem } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 
@@ -88,7 +88,7 @@ export function changedHeaders(
   const keeps = Object.values(given ?? {}).includes(null);
   const stored = keeps ? openHeaders(headers, id, secrets) : {};
   const faults = keptHeaderFaults(given ?? {}, stored);
-  const problem = inputProblem(faults.map((one) => ({ ...one, pointer: `/headers${one.pointer}` })));
+  const problem = inputProblem(under('/headers', faults));
   if (problem) throw problem;
   return sealHeaders(replacedHeaders(given, stored), id, secrets);
 }

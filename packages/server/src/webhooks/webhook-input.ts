@@ -2,6 +2,7 @@ import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
 import type { Database } from '../postgres/database.js';
 import type { AddressPolicy } from '../values/address.js';
 import { dayMs, parseDurationMs } from '../values/duration.js';
+import { under } from '../values/fault.js';
 import { parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
 import { readRange } from '../web/lists.js';
@@ -40,8 +41,7 @@ export async function checkWebhook(
   if (canKeep) await checkSubscription(database, catalogue, arrived, faults);
   else faults.push(...eventTypesFaults(event_types, catalogue));
   if (typeof headers === 'object' && !Array.isArray(headers))
-    for (const fault of headerFaults(headers, canKeep))
-      faults.push({ ...fault, pointer: `/headers${fault.pointer}` });
+    faults.push(...under('/headers', headerFaults(headers, canKeep)));
   checkFilter(filter, faults);
   checkTemplate(arrived.body, faults, canKeep);
 }
@@ -57,15 +57,14 @@ export function checkPreview({ catalogue }: InputContext, { body }: Arrived, fau
 /** Checks the template. With `canKeep`, the webhook may already have the format or the template. */
 function checkTemplate({ format, template }: Arrived['body'], faults: InputFault[], canKeep: boolean): void {
   if (typeof template === 'object' && template !== null)
-    for (const fault of templateFaults(template))
-      faults.push({ ...fault, pointer: `/template${fault.pointer}` });
+    faults.push(...under('/template', templateFaults(template)));
   const fault = canKeep ? undefined : formatFault(format, template);
   if (fault) faults.push(fault);
 }
 
 function checkFilter(filter: unknown, faults: InputFault[]): void {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) return;
-  for (const fault of filterFaults(filter)) faults.push({ ...fault, pointer: `/filter${fault.pointer}` });
+  faults.push(...under('/filter', filterFaults(filter)));
 }
 
 /** Checks the waits between attempts, and the time at which the webhook is deleted. */
@@ -111,8 +110,7 @@ function eventTypesFaults(
   subscribed: readonly string[] = [],
 ): readonly InputFault[] {
   if (!Array.isArray(given) || given.length > 100) return [];
-  const faults = faultsOfSubscription(given, catalogue, subscribed);
-  return faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
+  return under('/event_types', faultsOfSubscription(given, catalogue, subscribed));
 }
 
 /**

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { changesBetween } from '../audit/audit.js';
 import { subjectTypeOf } from '../catalogue/catalogue.js';
-import type { EventReads } from '../events/event-store.js';
+import type { EventContext } from '../events/event-routes.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import { levelFor } from '../signals/reported-error.js';
 import { newId } from '../values/identifier.js';
@@ -21,12 +21,9 @@ import type { CreateBody, PatchBody } from './webhook-schemas.js';
 import { changeWebhook, createWebhook, disableWebhook, type WebhookChange } from './webhook-store.js';
 import * as writes from './webhook-writes.js';
 
-export interface WebhookContext extends InputContext {
+export interface WebhookContext extends InputContext, EventContext {
   secrets: SecretBox;
   control: DeliveryControl;
-  /** Returns the earliest time from which events can still be read. */
-  earliestMs: () => number;
-  eventReads: EventReads;
   /** How many webhooks an organization can have. */
   webhooksMax: number;
 }
