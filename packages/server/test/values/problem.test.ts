@@ -1,12 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type InputFault,
-  inputProblem,
-  Problem,
-  type ProblemCode,
-  problems,
-} from '../../src/values/problem.js';
+import { inputProblem, Problem, type ProblemCode, problems } from '../../src/values/problem.js';
 
 const codes = Object.keys(problems) as ProblemCode[];
 
@@ -58,15 +52,6 @@ describe('a problem', () => {
 });
 
 describe('the problem for invalid input', () => {
-  test('lists the first fault, and leaves out unknown names before any other fault', () => {
-    const detail = 'is wrong';
-    const known = ['limit', 'from', 'to'].map((parameter) => ({ parameter, code: 'too_large', detail }));
-    const unknown = { parameter: 'color', code: 'unknown_parameter', detail };
-    const [limit, from, to] = known as [InputFault, InputFault, InputFault];
-    expect(inputProblem([limit, unknown, from, to], 3)?.faults).toEqual(known);
-    expect(inputProblem([unknown, limit, from, to], 3)?.faults).toEqual([unknown, limit, from]);
-  });
-
   const detail = fc.stringMatching(/^[a-z ]{1,20}$/);
   const inQuery = fc.record({
     parameter: fc.constantFrom('limit', 'from', 'cursor'),
