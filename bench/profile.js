@@ -3,9 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const folder = process.argv.includes('--profile')
-  ? mkdtempSync(join(tmpdir(), 'posthorn-profile-'))
-  : undefined;
+export const isProfiling = process.argv.includes('--profile');
+const folder = isProfiling ? mkdtempSync(join(tmpdir(), 'posthorn-profile-')) : undefined;
 /** What Node needs to profile a server process, if the command asks for it. */
 export const profiling = folder ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [];
 /** A process starts and fills its caches in this time, which the profile leaves out. */

@@ -3,7 +3,7 @@ import { type Page, type PageFilter, pageStatement } from '../postgres/keyset.js
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Order, Position } from '../values/cursor.js';
 import { dayMs } from '../values/duration.js';
-import { eventJsonAt, eventJsonPosition, type StoredEvent } from './event.js';
+import { eventJsonPosition, type StoredEvent } from './event.js';
 
 const eventTable = {
   name: 'events',
@@ -19,17 +19,24 @@ const pageBytesMax = 8 * 1024 * 1024;
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
 const nearMs = 7 * dayMs;
-/** Control characters, which occur neither in JSON nor in the identifiers of an event. */
-const [recordSeparator, fieldSeparator] = ['\x1e', '\x1f'];
+/** JSON cannot contain this character, so it can separate events. */
+const recordSeparator = '\x1e';
+/** Identifiers are printable ASCII, and `replace` takes a third of the time of `to_json`. */
+const quoted = (column: string) => `'"' || replace(replace(${column}, '\\', '\\\\'), '"', '\\"') || '"'`;
 /**
- * The columns of a page: an event as one text, and its size. A microsecond more makes PostgreSQL print milliseconds even
- * if they are zeros. The workspace is last, because `concat_ws` leaves out nulls.
+ * The columns of a page: an event as JSON, and its size. A microsecond more makes PostgreSQL print milliseconds even if
+ * they are zeros.
  */
 const pageTable = {
   ...eventTable,
   columns: `
-         concat_ws(chr(${fieldSeparator.charCodeAt(0)}), id, type, organization_id, actor_type, actor_id, subject_type, subject_id,
-                   payload, created_at at time zone 'UTC' + interval '1 microsecond', workspace_id) as text, bytes`,
+         concat('{"id":"', id, '","type":"', type, '","organization_id":', ${quoted('organization_id')},
+                ',"workspace_id":', coalesce(${quoted('workspace_id')}, 'null'),
+                ',"actor":{"type":"', actor_type, '","id":', ${quoted('actor_id')},
+                '},"subject":{"type":"', subject_type, '","id":', ${quoted('subject_id')},
+                '},"payload":', payload, ',"created_at":"',
+                replace(left((created_at at time zone 'UTC' + interval '1 microsecond')::text, 23), ' ', 'T'),
+                'Z"}') as text, bytes`,
 };
 
 /** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
@@ -62,7 +69,7 @@ export async function readEventPage(
       source.query<{ texts: string | null; found: number }>(statement),
     );
     const { texts, found } = rows[0]!;
-    const events = texts?.split(recordSeparator, limit).map(jsonOf) ?? [];
+    const events = texts?.split(recordSeparator, limit) ?? [];
     const last = events.at(-1);
     return {
       rows: events,
@@ -161,8 +168,10 @@ export async function endOfStream(database: Database, organizationId: string): P
 }
 
 /**
- * Returns the statement for a page of events, of which the first always fits. PostgreSQL returns the whole page as one
- * text, which costs this process less than rows of ten columns, and PostgreSQL less than making JSON.
+ * Returns the statement for a page of events, of which the first always fits. Lets PostgreSQL build the JSON of a whole
+ * page and return it as one value. Parsing a row of ten columns and serializing it as JSON takes this process 10 µs.
+ * This way it takes 2 µs, plus about 4 µs in the database, which has many processes, whereas this process has only one
+ * thread.
  */
 export function eventPageStatement(
   filter: EventFilter,
@@ -178,31 +187,6 @@ export function eventPageStatement(
     from (select text, sum(bytes) over (rows unbounded preceding) - bytes < $${values.length} as fits
             from (${page.text}) found) page`;
   return { name: page.name, text, values };
-}
-
-/** The fields of `pageTable`. */
-type EventFields = [
-  id: string,
-  type: string,
-  organization_id: string,
-  actor_type: string,
-  actor_id: string,
-  subject_type: string,
-  subject_id: string,
-  payload: string,
-  time: string,
-  workspace_id?: string,
-];
-
-function jsonOf(text: string): string {
-  const fields = text.split(fieldSeparator) as EventFields;
-  const [id, type, organization_id, actor_type, actor_id, subject_type, subject_id, payload, time] = fields;
-  const workspace_id = fields[9] ?? null;
-  const createdAt = `${time.slice(0, 10)}T${time.slice(11, 23)}Z`;
-  return eventJsonAt(
-    { id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id, payload },
-    createdAt,
-  );
 }
 
 /** Returns the statement for the newest events. Its first value is the organization. */

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { eventJson } from '../../src/events/event.js';
 import { Horizons } from '../../src/events/event-store.js';
 import { type TailOptions, tailRoute } from '../../src/events/tail-routes.js';
 import { Notifier } from '../../src/signals/notifier.js';
@@ -79,16 +80,11 @@ export async function startTailApp({ unsent = new UnsentBytes(), ...options }: P
   return { app, url, reads, nextRead, openTail };
 }
 
-/** Returns an event as a page has it. */
 function eventOf(organization: string, payloadLength: number): string {
-  const fields = [
-    'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
-    'invoice.paid',
-    organization,
-    'user',
-    'USR-ada',
-    'invoice',
-    'INV-1',
-  ];
-  return [...fields, `"${'x'.repeat(payloadLength)}"`, '1970-01-01 00:00:00.000001'].join('\x1f');
+  return eventJson({
+    ...{ id: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', type: 'invoice.paid' },
+    ...{ organization_id: organization, workspace_id: null, actor_type: 'user', actor_id: 'USR-ada' },
+    ...{ subject_type: 'invoice', subject_id: 'INV-1', payload: `"${'x'.repeat(payloadLength)}"` },
+    created_at: new Date(0),
+  });
 }
