@@ -19,6 +19,8 @@ export interface ListenerParts extends Omit<PublicApiParts, 'tokens' | 'guesses'
   catalogue: LiveCatalogue;
   delivery: DeliveryParts;
   tracer: Tracing | undefined;
+  /** Whether other processes of this node must not get requests to the platform listener. */
+  exclusive?: boolean;
 }
 
 /** The addresses of the listeners with their actual ports. Undefined if the node does not have the role. */
@@ -90,7 +92,7 @@ export class Listeners {
       token,
     });
     this.#apps.push(app);
-    return listen(app, 'platform listener', config.platformHost, config.platformPort);
+    return listen(app, 'platform listener', config.platformHost, config.platformPort, this.#parts.exclusive);
   }
 
   /**

@@ -67,7 +67,7 @@ async function run(given: Config, limits: typeof warmUpLimits, closers: (() => u
     response.end();
     arrived += 1;
     if (arrived === limits.events) allArrived();
-  }).listen(0, loopback);
+  }).listen({ port: 0, host: loopback, exclusive: true });
   closers.push(() => receiver.close().closeAllConnections());
   await once(receiver, 'listening');
 
@@ -103,7 +103,14 @@ async function run(given: Config, limits: typeof warmUpLimits, closers: (() => u
   closers.push(() => delivery.stop());
   database.secret = delivery.secrets.seal('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', webhook_id);
   const listeners = new Listeners({
-    ...{ ...parts, catalogue, delivery, logo: undefined, stopping: new AbortController().signal },
+    ...{
+      ...parts,
+      catalogue,
+      delivery,
+      logo: undefined,
+      exclusive: true,
+      stopping: new AbortController().signal,
+    },
     ...{ isReady: async () => true, hasStarted: () => true, eventReads: (work) => work(database) },
   });
   closers.push(() => listeners.close());

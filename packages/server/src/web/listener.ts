@@ -234,18 +234,24 @@ const listenFaults: Record<string, string> = {
 
 /**
  * Starts listening, and returns the URL with the real port. An address that cannot be used is reported as a fault in
- * the settings that name it.
+ * the settings that name it. Processes under one supervisor share what is not `exclusive`.
  */
 export async function listen(
   app: FastifyInstance,
   name: string,
   host: string,
   port: number,
+  exclusive = false,
 ): Promise<string> {
   const settings =
     name === 'public API' ? 'POSTHORN_HOST, POSTHORN_PORT' : 'POSTHORN_PLATFORM_HOST, POSTHORN_PLATFORM_PORT';
   try {
-    await app.listen({ host, port, listenTextResolver: (address) => `${name} listening on ${address}` });
+    await app.listen({
+      host,
+      port,
+      exclusive,
+      listenTextResolver: (address) => `${name} listening on ${address}`,
+    });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     const reason = listenFaults[code];

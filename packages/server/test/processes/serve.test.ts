@@ -25,8 +25,9 @@ beforeAll(async () => {
   platformToken = (await readFile(join(directory, 'platform-token'), 'utf8')).trim();
 });
 
-function start(): Posthorn {
-  return new Posthorn(['serve', '--processes', '2'], {
+function start(processes = 2, env: Record<string, string> = {}): Posthorn {
+  return new Posthorn(['serve', '--processes', String(processes)], {
+    ...env,
     POSTHORN_DATA_DIR: directory,
     POSTHORN_PORT: '0',
     POSTHORN_PLATFORM_PORT: '0',
@@ -131,6 +132,13 @@ test('SIGTERM drains and ends all of them, and the server stops with the service
   expect(await serverPid(directory)).toBeUndefined();
   for (const process of [0, 1, 2]) expect(stdout).toMatch(new RegExp(`"process":${process},"msg":"stopped"`));
 });
+
+test('processes that warm up at the same time do not get requests of each other', async () => {
+  const warm = start(3, { NODE_ENV: 'production' });
+  await warm.until(/"all processes are running"/);
+  warm.kill('SIGTERM');
+  expect((await warm.ended).stdout).not.toContain('could not warm up');
+}, 60_000);
 
 test('SIGHUP while they are starting restarts them as soon as all of them are running', async () => {
   const starting = start();
