@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { verify } from '@posthorn/receiver';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { durationText } from '../../server/src/values/duration.js';
+import { durationText } from '../../server/src/values/time.js';
 import { reverifyAfterMs } from '../../server/src/webhooks/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';

@@ -22,7 +22,7 @@ import { commandLineRoutes, referenceRoutes } from './reference/reference.js';
 import { serveEventsDocument, webhooksSection, webhooksSectionTag } from './reference/webhooks-section.js';
 import { version } from './settings/config.js';
 import { statsRoutes } from './stats/stats-routes.js';
-import { durationText } from './values/duration.js';
+import { durationText } from './values/time.js';
 import { limitConnections } from './web/connections.js';
 import { createListener } from './web/listener.js';
 import { addRoutes, type Tag } from './web/route.js';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { dayMs } from '../values/duration.js';
 import { newId, type Reference } from '../values/identifier.js';
+import { dayMs } from '../values/time.js';
 
 export const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 export type Scope = (typeof scopes)[number];

@@ -6,7 +6,7 @@ import { startService } from '../service.js';
 import { type Config, settings, unknownSettings } from '../settings/config.js';
 import { platformToken } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
-import { parseDurationMs } from '../values/duration.js';
+import { parseDurationMs } from '../values/time.js';
 import { invalidOption, type OperatorContext } from './operator.js';
 import * as serving from './service-process.js';
 

@@ -7,9 +7,9 @@ import * as errors from '../postgres/database-errors.js';
 import { isMigrated, migrate } from '../postgres/migrate.js';
 import { type Config, readConfig, type SettingName, settings } from '../settings/config.js';
 import { identifierPattern } from '../values/identifier.js';
-import { parseInstantMs } from '../values/instant.js';
 import { patternInWords } from '../values/pattern.js';
 import { OperatorError } from '../values/problem.js';
+import { parseInstantMs } from '../values/time.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<cli.Command, 'run' | 'sections' | 'summary'> {

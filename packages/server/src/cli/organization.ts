@@ -10,10 +10,10 @@ import { type Cells, MoveRefused } from '../relocating/state-store.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { openSecretBox, parseSecretKeys } from '../settings/keys.js';
 import { databaseUrlForm } from '../settings/setting-values.js';
-import { dayMs, parseDurationMs } from '../values/duration.js';
 import { identifierPattern } from '../values/identifier.js';
 import { textPattern } from '../values/pattern.js';
 import type { SecretBox } from '../values/secret-box.js';
+import { dayMs, parseDurationMs } from '../values/time.js';
 import {
   invalidOption,
   type OperatorCommand,

@@ -2,7 +2,7 @@ import * as cli from 'posthorn';
 import * as overviews from '../operations/overview-store.js';
 import type { Config } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
-import { durationText } from '../values/duration.js';
+import { durationText } from '../values/time.js';
 import { restoreKey, webhooksText } from './finding.js';
 import { type OperatorCommand, withDatabase } from './operator.js';
 

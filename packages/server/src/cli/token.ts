@@ -4,8 +4,8 @@ import { createToken, listTokenPage, revokeToken } from '../access/token-store.j
 import { operatorOrigin } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
-import { parseDurationMs } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
+import { parseDurationMs } from '../values/time.js';
 import * as operator from './operator.js';
 
 export const tokenCreate: operator.OperatorCommand = {

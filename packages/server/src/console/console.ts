@@ -4,8 +4,8 @@ import { extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Config, ConfigError, version } from '../settings/config.js';
-import { dayMs } from '../values/duration.js';
 import { Problem } from '../values/problem.js';
+import { dayMs } from '../values/time.js';
 import { urlOf } from '../web/listener.js';
 import { encodedRoute, immutable, StaticContent } from '../web/static-content.js';
 

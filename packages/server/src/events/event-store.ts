@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../postgres/database.js';
 import { type Page, type PageFilter, pageStatement } from '../postgres/keyset.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Order, Position } from '../values/cursor.js';
-import { dayMs } from '../values/duration.js';
+import { dayMs } from '../values/time.js';
 import { eventJsonPosition, type StoredEvent } from './event.js';
 
 const eventTable = {

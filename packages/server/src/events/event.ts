@@ -1,7 +1,7 @@
 import type { EventTypeName, PayloadOf } from '../catalogue/catalogue.js';
 import type { Position } from '../values/cursor.js';
 import type { Reference } from '../values/identifier.js';
-import { isoText } from '../values/instant.js';
+import { isoText } from '../values/time.js';
 
 /** An event as a producer records it. The service adds the ID and the time. */
 export interface NewEvent {

@@ -1,9 +1,9 @@
 import { type Readable, Transform } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { isoText } from '../values/instant.js';
 import { type InputFault, inputProblem, Problem } from '../values/problem.js';
 import { hidesUnstorable } from '../values/storable.js';
+import { isoText } from '../values/time.js';
 import { type Route, route } from '../web/route.js';
 import { dataOf, id, time } from '../web/schemas.js';
 import { decodeBody, parseJson } from '../web/validation.js';

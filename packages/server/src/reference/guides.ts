@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { RateLimits } from '../access/rate-limits.js';
 import { type Catalogue, domainOf, type EventType, subjectTypeOf } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
-import { durationText } from '../values/duration.js';
 import { type ProblemCode, problems } from '../values/problem.js';
+import { durationText } from '../values/time.js';
 import { type Tag, table } from '../web/route.js';
 
 /** How this service is configured to deliver. */

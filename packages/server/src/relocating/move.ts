@@ -7,7 +7,7 @@ import type { Database } from '../postgres/database.js';
 import { readClockMs } from '../postgres/transaction.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { countSecretsWithout, reencryptSecrets } from '../webhooks/secret-store.js';
-import { releaseHeld } from '../webhooks/waiting-store.js';
+import { releaseHeld } from '../webhooks/webhook-store.js';
 import * as copies from './copy-store.js';
 import { deliveriesReturn, eventsCounted, transactionsEnd } from './drain-store.js';
 import { nextOfAbort, nextOfForget, nextOfMove, type Side, type Step } from './plan.js';

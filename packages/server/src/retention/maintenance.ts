@@ -5,8 +5,8 @@ import type { Database } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
 import { readClockMs } from '../postgres/transaction.js';
 import { levelFor } from '../signals/reported-error.js';
-import { dayMs } from '../values/duration.js';
-import { releaseHeld } from '../webhooks/waiting-store.js';
+import { dayMs } from '../values/time.js';
+import { releaseHeld } from '../webhooks/webhook-store.js';
 import { deleteOld, dropPartitions, makePartitionsAhead, withMaintenanceLock } from './retention-store.js';
 
 /** How often maintenance runs. */

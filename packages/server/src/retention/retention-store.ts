@@ -1,7 +1,7 @@
 import { allowPauses, type Database, type Queryable } from '../postgres/database.js';
 import * as partitions from '../postgres/partitions.js';
 import { avoidScans } from '../postgres/transaction.js';
-import { dayMs } from '../values/duration.js';
+import { dayMs } from '../values/time.js';
 
 /**
  * Runs `work` unless another node is running it. Returns whether it ran. A separate transaction holds the lock, so the

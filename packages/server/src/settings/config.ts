@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
-import { dayMs } from '../values/duration.js';
 import { OperatorError } from '../values/problem.js';
+import { dayMs } from '../values/time.js';
 import { parseSecretKeys } from './keys.js';
 import * as values from './setting-values.js';
 

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { isDatabaseUrl } from '../postgres/connection.js';
 import { parseCidrs } from '../values/address.js';
-import { parseDurationMs } from '../values/duration.js';
+import { parseDurationMs } from '../values/time.js';
 
 // What the values of settings look like, and functions that parse them. Each returns undefined if a value is not valid.
 export const host = {

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Database } from '../postgres/database.js';
-import { dayMs } from '../values/duration.js';
 import type { InputFault } from '../values/problem.js';
+import { dayMs } from '../values/time.js';
 import { readRange, timeRange } from '../web/lists.js';
 import { type Arrived, type Route, route, type Tenancy } from '../web/route.js';
 import * as schemas from '../web/schemas.js';

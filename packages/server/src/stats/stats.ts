@@ -1,6 +1,6 @@
 import { isDelivered, type Outcome } from '../outcomes/outcome.js';
 import type { Verdict } from '../outcomes/retry-schedule.js';
-import { dayMs } from '../values/duration.js';
+import { dayMs } from '../values/time.js';
 
 export const intervals = ['minute', 'hour', 'day'] as const;
 export type Interval = (typeof intervals)[number];

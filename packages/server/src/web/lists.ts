@@ -2,8 +2,8 @@ import type { FastifyReply } from 'fastify';
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
 import type { Page } from '../postgres/keyset.js';
 import { bindingOf, decodeCursor, encodeCursor, type Order, type Position } from '../values/cursor.js';
-import { instantPattern, parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
+import { instantPattern, parseInstantMs } from '../values/time.js';
 import type { Arrived } from './route.js';
 import { closed, optional, PageMeta } from './schemas.js';
 

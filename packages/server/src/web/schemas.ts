@@ -1,6 +1,6 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
-import { durationPattern } from '../values/duration.js';
 import { identifierPattern, kindPattern } from '../values/identifier.js';
+import { durationPattern } from '../values/time.js';
 
 type Options = Type.TSchemaOptions;
 

@@ -1,7 +1,7 @@
 import { envelopeText, eventJson, type StoredEvent } from '../events/event.js';
 import { parseExact } from '../values/exact-json.js';
-import { isoText } from '../values/instant.js';
 import { type InputFault, inputProblem } from '../values/problem.js';
+import { isoText } from '../values/time.js';
 import { renderTemplate, type Template } from './template.js';
 
 export const formats = ['envelope', 'event', 'thin', 'cloudevents', 'slack', 'template'] as const;

@@ -1,10 +1,9 @@
 import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
 import type { Database } from '../postgres/database.js';
 import type { AddressPolicy } from '../values/address.js';
-import { dayMs, parseDurationMs } from '../values/duration.js';
 import { under } from '../values/fault.js';
-import { parseInstantMs } from '../values/instant.js';
 import type { InputFault } from '../values/problem.js';
+import { dayMs, parseDurationMs, parseInstantMs } from '../values/time.js';
 import { readRange } from '../web/lists.js';
 import type { Arrived } from '../web/route.js';
 import { filterFaults } from './filter.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { earliestAuditMs } from '../../src/audit/audit.js';
 import { type AuditFilter, auditPageStatement } from '../../src/audit/audit-store.js';
 import { makePartitionsAhead } from '../../src/retention/retention-store.js';
-import { dayMs } from '../../src/values/duration.js';
+import { dayMs } from '../../src/values/time.js';
 import { freshDatabase } from '../support/database.js';
 import { PagePlans } from '../support/plans.js';
 

@@ -9,7 +9,7 @@ import {
 import type { Database } from '../../src/postgres/database.js';
 import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import type { Position } from '../../src/values/cursor.js';
-import { dayMs } from '../../src/values/duration.js';
+import { dayMs } from '../../src/values/time.js';
 import { freshDatabase } from '../support/database.js';
 import { subscribe } from '../support/deliveries.js';
 import { rootOf } from '../support/plans.js';

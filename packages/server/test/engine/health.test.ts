@@ -8,7 +8,7 @@ import { Settler, type Written } from '../../src/engine/settler.js';
 import { noRoom } from '../../src/events/recording-store.js';
 import type { Outcome } from '../../src/outcomes/outcome.js';
 import { Database, type Queryable, type Statement } from '../../src/postgres/database.js';
-import { dayMs } from '../../src/values/duration.js';
+import { dayMs } from '../../src/values/time.js';
 import { clearFailures } from '../../src/webhooks/probe-store.js';
 import { deleteWebhook } from '../../src/webhooks/webhook-store.js';
 import {

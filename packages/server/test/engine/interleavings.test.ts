@@ -3,8 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { registerNode, releaseLeases, retireNodes } from '../../src/cells/node-store.js';
 import type { LeasedDelivery } from '../../src/events/recording-store.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
-import { alignWaiting } from '../../src/webhooks/waiting-store.js';
-import { changeWebhook, deleteWebhook } from '../../src/webhooks/webhook-store.js';
+import { alignWaiting, changeWebhook, deleteWebhook } from '../../src/webhooks/webhook-store.js';
 import {
   claimFor,
   failedOnce,

@@ -10,8 +10,7 @@ import type { Database, Queryable } from '../../src/postgres/database.js';
 import { deleteOld } from '../../src/retention/retention-store.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { WebhookDirectory } from '../../src/webhooks/directory.js';
-import { alignWaiting, releaseHeld } from '../../src/webhooks/waiting-store.js';
-import { changeWebhook, deleteWebhook } from '../../src/webhooks/webhook-store.js';
+import { alignWaiting, changeWebhook, deleteWebhook, releaseHeld } from '../../src/webhooks/webhook-store.js';
 import { freshServiceDatabase } from '../support/database.js';
 import {
   backlogSizes,

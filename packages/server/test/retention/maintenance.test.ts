@@ -6,7 +6,7 @@ import { verifyChain } from '../../src/audit/chain-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { maintain } from '../../src/retention/maintenance.js';
 import { deleteOld } from '../../src/retention/retention-store.js';
-import { dayMs } from '../../src/values/duration.js';
+import { dayMs } from '../../src/values/time.js';
 import { auditEntry } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
 import { withNode } from '../support/deliveries.js';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { recordEvents } from '../../src/events/recording-store.js';
 import type { Database } from '../../src/postgres/database.js';
 import { dropPartitions, makePartitionsAhead } from '../../src/retention/retention-store.js';
-import { dayMs } from '../../src/values/duration.js';
+import { dayMs } from '../../src/values/time.js';
 import { freshDatabase } from '../support/database.js';
 import { weekName, weekOf } from '../support/weeks.js';
 

@@ -1,4 +1,4 @@
-import { dayMs } from '../../src/values/duration.js';
+import { dayMs } from '../../src/values/time.js';
 
 /** Returns the first millisecond of the week, which begins on Monday, UTC. */
 export function weekOf(ms: number): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dayMs, durationText, parseDurationMs } from '../../src/values/duration.js';
+import { dayMs, durationText, parseDurationMs } from '../../src/values/time.js';
 
 const units: [string, number][] = [
   ['ms', 1],

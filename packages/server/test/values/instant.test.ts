@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseInstantMs } from '../../src/values/instant.js';
+import { parseInstantMs } from '../../src/values/time.js';
 
 const edges = ['start', 'end'] as const;
 const [yearOneMs, year9999Ms] = [Date.parse('0001-01-02T00:00:00Z'), Date.parse('9999-12-30T00:00:00Z')];
