@@ -28,6 +28,12 @@ export async function startFleet(count, args = []) {
       for (const node of nodes) service += await node.cpuMs();
       return { service, database: await database.cpuMs() };
     },
+    async commits() {
+      const { rows } = await database.client.query(
+        'select xact_commit::int as commits from pg_stat_database where datname = current_database()',
+      );
+      return rows[0].commits;
+    },
     /**
      * Compares the events that were acknowledged with those that arrived and those that the API lists. Counts each
      * event once.

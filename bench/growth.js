@@ -36,6 +36,7 @@ export function benchNodes(print) {
     forms: {
       'recorded on one node': { ...inBatches, perRound: 20_000 },
       'recorded on all nodes': { ...inBatches, onAll: true },
+      'one event per request, on all nodes': { ...oneByOne, onAll: true },
     },
   });
 }
@@ -81,20 +82,21 @@ async function turn(fleet, { perRound, batch, producers, onAll }) {
   );
   const { arrived } = await fleet.receiver.expect(perRound);
   const deliveredBefore = await deliveredBy(fleet);
-  const before = await fleet.cpuMs();
+  const [before, commitsBefore] = [await fleet.cpuMs(), await fleet.commits()];
   const startedMs = performance.now();
   await spread(bodies.length, producers, (number) => fleet.record(bodies[number - 1], onAll));
   await arrived;
   const perSecond = (perRound * 1000) / (performance.now() - startedMs);
   // What is written after the last arrival belongs to these events too.
   await fleet.settled();
-  const after = await fleet.cpuMs();
+  const [after, commitsAfter] = [await fleet.cpuMs(), await fleet.commits()];
   const delivered = await deliveredBy(fleet);
   const each = (name) => ((after[name] - before[name]) * 1000) / perRound;
   return {
     perSecond,
     serviceUs: each('service'),
     databaseUs: each('database'),
+    commits: (commitsAfter - commitsBefore) / perRound,
     shares: delivered.map((count, node) => (count - deliveredBefore[node]) / perRound),
   };
 }
@@ -107,6 +109,7 @@ function together(turns, first) {
     perSecond: middle((at) => at.perSecond),
     serviceUs: middle((at) => at.serviceUs),
     databaseUs: middle((at) => at.databaseUs),
+    commits: middle((at) => at.commits),
     ratio: median(turns.map(({ perSecond }, round) => perSecond / first[round].perSecond)),
     cpuRatio: median(turns.map((at, round) => cpuOf(at) / cpuOf(first[round]))),
     shares: turns[0].shares.map((_, node) => middle(({ shares }) => shares[node])),
@@ -121,7 +124,7 @@ function report(print, forms, figures) {
   for (const form of forms) {
     print(form, '', '');
     for (const [name, at] of Object.entries(figures)) {
-      const { perSecond, serviceUs, databaseUs, ratio, cpuRatio, shares } = at[form];
+      const { perSecond, serviceUs, databaseUs, commits, ratio, cpuRatio, shares } = at[form];
       const times = `${ratio.toFixed(2)} x the throughput of ${first}, ${cpuRatio.toFixed(2)} x the CPU`;
       const comparison = name === first ? '' : times;
       print(`  ${name}`, `${Math.round(perSecond)} events/s`, comparison);
@@ -130,6 +133,7 @@ function report(print, forms, figures) {
         `${Math.round(serviceUs)} µs ${Math.round(databaseUs)} µs`,
         '',
       );
+      print('    commits per event', commits.toFixed(3), '');
       if (shares.length > 1) print('    deliveries by node', shares.map(percent).join(' '), '');
     }
   }
