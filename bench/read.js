@@ -34,9 +34,10 @@ export async function benchRead(print, options) {
   const { events, weeks } = options.long ? long : short;
   const server = await startServer();
   const pool = new Pool(server.api, { connections });
+  let bare;
   try {
     const { fromMs, toMs } = await loadHistory(server.database, events, weeks);
-    const bare = await startBare(server);
+    bare = await startBare(server);
     await server.database.query(fillBare);
     await server.database.query('vacuum (analyze) bare.events');
     await wait(calmMs);
@@ -69,7 +70,6 @@ export async function benchRead(print, options) {
     ];
     calls['one event by ID'] = [server, () => get(pool, server.token, `/v1/events/${newest}`)];
     const figures = await inTurns(isProfiling ? { 'page of 25': calls['page of 25'] } : calls);
-    await bare.stop();
     print(
       `${events.toLocaleString('en')} events`,
       'requests/s   p50 ms   p95 ms   server µs   PostgreSQL µs',
@@ -78,6 +78,7 @@ export async function benchRead(print, options) {
     for (const [name, at] of Object.entries(figures)) print(name, row(at), p95Aim(at));
     if (!isProfiling) summarize(print, figures);
   } finally {
+    await bare?.stop();
     await pool.close();
     await server.stop();
   }
