@@ -707,8 +707,14 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByRole('alert').getByText('does not exist').waitFor();
     expect(await page.evaluate('waits')).not.toContain(1_000);
 
-    // Beyond 100 events, the number comes from the statistics, which list only 20 of these 22 types.
-    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['invoice.*'] });
+    expect(unexpected(faults, /status of 404/)).toEqual([]);
+  });
+
+  it('estimates from the statistics how many of more than 100 events a replay will send', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { event_types: ['invoice.*'] });
+    const { page, faults } = await watched();
+    // The statistics list only 20 of these 22 types.
     const many = event({ organization_id: tenant.organization, type: 'task.created' });
     await record(service, ...Array<unknown>(101).fill(many));
     await service.database.query({
@@ -757,7 +763,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await tenant.record();
     await tenant.settled(failing.webhook, 1);
     await replayFailed(400, ['invoice.paid'], 'Up to about 1 event will be sent.');
-    expect(unexpected(faults, /status of 404/)).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it('opens every view by keyboard', async () => {

@@ -515,6 +515,8 @@ describeInBrowser('the views of the console', async (open) => {
       await expect.poll(() => inLocal.inputValue()).toBe('2026-10-25T02:30');
       await inLocal.fill('2026-10-25T02:30:05');
       await page.waitForURL((url) => url.searchParams.get('from') === `2026-10-25T${hour}:30:05.000Z`);
+      // The view follows the address a little later. Before it does, the next address would look like this one.
+      await page.getByText(':30:05.000').waitFor();
     }
     expect(faults).toEqual([]);
   });

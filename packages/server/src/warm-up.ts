@@ -85,33 +85,34 @@ async function run(given: Config, limits: typeof warmUpLimits, closers: (() => u
   const database = new StandIn(`http://${loopback}:${(receiver.address() as AddressInfo).port}/`);
   const catalogue = new LiveCatalogue(database, undefined, logger);
   const parts = {
-    ...{
-      config,
-      database,
-      logger,
-      metrics: new Metrics(),
-      recorded: new Notifier(),
-      tracer: undefined,
-      now: Date.now,
-    },
+    config,
+    database,
+    logger,
+    metrics: new Metrics(),
+    recorded: new Notifier(),
+    tracer: undefined,
+    now: Date.now,
     policy: createAddressPolicy(parseCidrs(`${loopback}/32`)!),
   };
   const delivery = await openDelivery({
     ...parts,
-    ...{ target: nowhere, own: database, alone: false, reachability: new Reachability(logger) },
+    target: nowhere,
+    own: database,
+    alone: false,
+    reachability: new Reachability(logger),
   });
   closers.push(() => delivery.stop());
   database.secret = delivery.secrets.seal('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', webhook_id);
   const listeners = new Listeners({
-    ...{
-      ...parts,
-      catalogue,
-      delivery,
-      logo: undefined,
-      exclusive: true,
-      stopping: new AbortController().signal,
-    },
-    ...{ isReady: async () => true, hasStarted: () => true, eventReads: (work) => work(database) },
+    ...parts,
+    catalogue,
+    delivery,
+    logo: undefined,
+    exclusive: true,
+    stopping: new AbortController().signal,
+    isReady: async () => true,
+    hasStarted: () => true,
+    eventReads: (work) => work(database),
   });
   closers.push(() => listeners.close());
   const { platformUrl = '' } = await listeners.open();
@@ -196,22 +197,21 @@ class StandIn extends Database {
 
   #webhook(): object {
     return {
-      ...{
-        id: webhook_id,
-        organization_id,
-        workspace_id: null,
-        url: this.#url,
-        status: 'active',
-        revision: 1,
-      },
-      ...{ secret: this.secret, previous_secret: null, previous_secret_until: null, headers: null },
-      ...{
-        format: 'envelope',
-        template: null,
-        rate_limit: null,
-        retry_schedule: null,
-        secret_rotated_at: null,
-      },
+      id: webhook_id,
+      organization_id,
+      workspace_id: null,
+      url: this.#url,
+      status: 'active',
+      revision: 1,
+      secret: this.secret,
+      previous_secret: null,
+      previous_secret_until: null,
+      secret_rotated_at: null,
+      headers: null,
+      format: 'envelope',
+      template: null,
+      rate_limit: null,
+      retry_schedule: null,
     };
   }
 }

@@ -1,5 +1,6 @@
 import { networkOf } from '../values/address.js';
 import { Problem } from '../values/problem.js';
+import { durationText } from '../values/time.js';
 
 export interface RateLimits {
   reads: number;
@@ -86,7 +87,7 @@ export class RateLimiter {
     if (window.count <= quota) return undefined;
     return new Problem(
       'rate_limited',
-      `The token can make ${quota} ${policy} per minute. Try again in ${resetSeconds} seconds. For a steady flow of events, use webhooks instead of polling.`,
+      `The token can make ${quota} ${policy} per minute. Try again in ${durationText(resetSeconds * 1_000)}. For a steady flow of events, use webhooks instead of polling.`,
       { headers: { 'Retry-After': String(resetSeconds) } },
     );
   }
@@ -116,7 +117,7 @@ export class GuessLimit {
     const seconds = this.#windows.secondsLeft(window);
     return new Problem(
       'rate_limited',
-      `Too many requests with an invalid token came from your address. Try again in ${seconds} seconds.`,
+      `Too many requests with an invalid token came from your address. Try again in ${durationText(seconds * 1_000)}.`,
       { headers: { 'Retry-After': String(seconds) } },
     );
   }

@@ -1,4 +1,5 @@
 import { Problem } from '../values/problem.js';
+import { durationText } from '../values/time.js';
 
 /** Limits for each organization. A limit of 0 is off. */
 export interface OrganizationLimits {
@@ -68,7 +69,7 @@ export class OrganizationLimiter {
       throw refusal(
         waitSeconds,
         `${id} can record ${eventsPerSecond} events per second through each process. Nothing was recorded. Try again ` +
-          `in ${waitSeconds} seconds. POSTHORN_EVENTS_PER_SECOND sets the limit.`,
+          `in ${durationText(waitSeconds * 1_000)}. POSTHORN_EVENTS_PER_SECOND sets the limit.`,
       );
     if (waitingMax === 0) return;
     if (nowMs >= known.countAtMs) void this.#count(id, known, waitingMax);

@@ -44,7 +44,9 @@ it.each(readdirSync(folder))('a database of version %s is upgraded, and everythi
   expect(events.map(({ id }) => id)).toEqual(expect.arrayContaining([...kept.delivered, kept.waiting]));
   const before = await tenant.deliveries(webhook);
   // The waiting one is due since long ago, and may have arrived by now.
-  const delivered = before.filter(({ event_id, status }) => status === 'success' && event_id !== kept.waiting);
+  const delivered = before.filter(
+    ({ event_id, status }) => status === 'success' && event_id !== kept.waiting,
+  );
   expect(delivered).toHaveLength(kept.delivered.length + 1);
   const line = await service.database.query<{ status: string }>({
     text: 'select status from posthorn.resources where id = $1',
