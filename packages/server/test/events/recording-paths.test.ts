@@ -15,11 +15,7 @@ beforeAll(async () => {
 
 /** Records an event for a node with room, and returns all that is written and returned, apart from IDs and times. */
 async function recorded(fields: Record<string, unknown>) {
-  const { events, leased, matched } = await recordBatch(
-    database,
-    batch([event(fields)]),
-    roomOf(node),
-  );
+  const { events, leased, matched } = await recordBatch(database, batch([event(fields)]), roomOf(node));
   const [{ id } = { id: '' }] = events;
   const { rows: stored } = await database.query({
     text: `
