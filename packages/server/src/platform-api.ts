@@ -4,7 +4,6 @@ import { organizationRoutes } from './access/organization-routes.js';
 import { tokenRoutes } from './access/token-routes.js';
 import type { Catalogue } from './catalogue/catalogue.js';
 import { catalogueRoutes } from './catalogue/catalogue-routes.js';
-import { createPayloadValidator } from './catalogue/payload.js';
 import { consoleLinks, publicUrlOf } from './console/console.js';
 import { createEventChecker } from './events/new-event.js';
 import { OrganizationLimiter } from './events/organization-limits.js';
@@ -62,7 +61,7 @@ export async function createPlatformApi(parts: PlatformApiParts): Promise<Fastif
     limiter: isLimited
       ? new OrganizationLimiter(config, (...of) => countWaiting(database, ...of))
       : undefined,
-    check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
+    check: createEventChecker(catalogue),
     tracer: parts.tracer,
   });
   const events: Tag = {

@@ -1,8 +1,7 @@
 import Type from 'typebox';
 import { refuseElsewhere } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
-import { identifierPattern } from '../values/identifier.js';
-import { textPattern } from '../values/pattern.js';
+import { identifierPattern, textPattern } from '../values/pattern.js';
 import { Problem } from '../values/problem.js';
 import { type Route, route } from '../web/route.js';
 import { closed, namedData, orNull, text, textOrNull, time } from '../web/schemas.js';

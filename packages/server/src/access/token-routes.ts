@@ -4,7 +4,7 @@ import type { AuditOrigin } from '../audit/audit.js';
 import { refuseElsewhere } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
 import { pageOf } from '../postgres/keyset.js';
-import { identifierPattern } from '../values/identifier.js';
+import { identifierPattern } from '../values/pattern.js';
 import { type InputFault, Problem } from '../values/problem.js';
 import { parseDurationMs } from '../values/time.js';
 import { list, pageBody, pageSchema } from '../web/lists.js';

@@ -64,7 +64,7 @@ function userName(): string {
   }
 }
 
-const auditTable = {
+export const auditTable = {
   name: 'audit_log',
   columns: `id, organization_id, workspace_id, actor_type, actor_id, action, target_type, target_id,
          request_id, source_address, changes, created_at`,
@@ -84,19 +84,10 @@ export async function readAuditPage(
   after: Position | undefined,
   limit: number,
 ): Promise<Page<StoredAuditEntry>> {
-  const statement = auditPageStatement(filter, order, after, limit + 1);
+  const statement = pageStatement(auditTable, filter, order, after, limit + 1);
   const page = pageOf((await database.query<StoredAuditEntry>(statement)).rows, limit);
   if (order === 'desc') return page;
   return { ...page, next: page.next ?? after ?? { atMs: 0, id: '' } };
-}
-
-export function auditPageStatement(
-  filter: AuditFilter,
-  order: Order,
-  after: Position | undefined,
-  limit: number,
-) {
-  return pageStatement(auditTable, filter, order, after, limit);
 }
 
 const newestFirst = (a: StoredAuditEntry, b: StoredAuditEntry) =>
@@ -110,7 +101,8 @@ export async function readNewestAudit(
 ): Promise<Page<StoredAuditEntry>> {
   let newest: StoredAuditEntry[] = [];
   for await (const organization_id of auditedOrganizations(database)) {
-    const statement = auditPageStatement({ ...filter, organization_id }, 'desc', undefined, limit + 1);
+    const own = { ...filter, organization_id };
+    const statement = pageStatement(auditTable, own, 'desc', undefined, limit + 1);
     const { rows } = await database.query<StoredAuditEntry>(statement);
     newest = [...newest, ...rows].sort(newestFirst).slice(0, limit + 1);
   }

@@ -47,14 +47,8 @@ export function readOwnCatalogue(
   value: unknown,
   recorded: RecordedPayloads,
 ): { own: OwnCatalogue; faults: readonly Fault[] } {
-  const {
-    builtin = true,
-    types,
-    ...unknown
-  } = (Array.isArray(value) ? { types: value } : (value ?? {})) as {
-    builtin?: unknown;
-    types?: unknown;
-  };
+  const given = Array.isArray(value) ? { types: value } : (value ?? {});
+  const { builtin = true, types, ...unknown } = given as Record<string, unknown>;
   const faults: Fault[] = [];
   const refuse = (pointer: string, code: string, detail: string) => faults.push({ pointer, code, detail });
   for (const name of Object.keys(unknown)) refuse(`/${name}`, 'unknown_field', 'is not a known field');

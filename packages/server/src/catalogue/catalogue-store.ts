@@ -1,11 +1,7 @@
 import type { Database, Queryable } from '../postgres/database.js';
 import { type Catalogue, createCatalogue } from './catalogue.js';
-import {
-  affectedSubscriptions,
-  type CatalogueChange,
-  changeOf,
-  type StoredType,
-} from './catalogue-change.js';
+import type { CatalogueChange, StoredType } from './catalogue-change.js';
+import { affectedSubscriptions, changeOf } from './catalogue-change.js';
 import { type OwnCatalogue, typesOf } from './catalogue-file.js';
 
 /** The catalogue in the database. */

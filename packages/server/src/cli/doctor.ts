@@ -1,10 +1,11 @@
-import { resolve } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { EmbeddedUnavailable, hasDatabase } from '@posthorn/embedded';
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import { readCatalogueFile } from '../catalogue/catalogue-file.js';
 import { type Cell, listOpenRelocations, type OpenRelocation, readCell } from '../cells/relocation-store.js';
 import { loadPortalLogo } from '../console/console.js';
-import type { Database } from '../postgres/database.js';
+import { Database } from '../postgres/database.js';
 import * as checks from '../postgres/database-checks.js';
 import { compareSchema } from '../postgres/migrate.js';
 import { connectionsOf } from '../processes/membership.js';
@@ -13,17 +14,7 @@ import { type Config, unknownSettings } from '../settings/config.js';
 import { openSecretBox } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
 import { countSecretsWithout } from '../webhooks/secret-store.js';
-import {
-  checkKeyFiles,
-  checkOtherDatabases,
-  type Finding,
-  fine,
-  problem,
-  restoreKey,
-  unusable,
-  warning,
-  webhooksText,
-} from './finding.js';
+import { type Finding, fine, problem, restoreKey, unusable, warning, webhooksText } from './finding.js';
 import { type OpenDatabase, type OperatorCommand, openTarget } from './operator.js';
 
 const clockMsMax = 1_000;
@@ -258,4 +249,52 @@ function guard({ egressAllow, host }: Config): Finding {
       'Allow only networks that anyone with a token may reach.',
     );
   return fine('address guard', detail);
+}
+
+/** Checks that nobody else can read the keys in the data directory. */
+async function checkKeyFiles(dataDir: string): Promise<Finding> {
+  const check = 'data directory';
+  for (const name of ['secret-key', 'platform-token']) {
+    const file = join(dataDir, name);
+    const { mode = 0 } = (await stat(file).catch(() => undefined)) ?? {};
+    if ((mode & 0o077) !== 0) return problem(check, `other users can read ${file}`, `Run chmod 600 ${file}.`);
+  }
+  return fine(check, `no other user can read keys in ${dataDir}`);
+}
+
+/** Checks the databases of POSTHORN_DIRECT_DATABASE_URL and POSTHORN_READ_DATABASE_URL, if they are set. */
+async function* checkOtherDatabases(primary: Database, config: Config): AsyncGenerator<Finding> {
+  const { directDatabaseUrl: direct, readDatabaseUrl: read } = config;
+  if (direct !== undefined)
+    yield await check('direct database', 'POSTHORN_DIRECT_DATABASE_URL', direct, async (database) => {
+      const given = await checks.readDatabaseIdentity(database);
+      const own = await checks.readDatabaseIdentity(primary);
+      return given.started_at === own.started_at && given.database === own.database
+        ? undefined
+        : 'not the database of DATABASE_URL';
+    });
+  if (read !== undefined)
+    yield await check('read database', 'POSTHORN_READ_DATABASE_URL', read, async (database) =>
+      (await checks.readDatabaseIdentity(database)).is_standby ? undefined : 'not a streaming replica',
+    );
+}
+
+/** Connects to a database. `fault` returns what is wrong with it. */
+async function check(
+  name: string,
+  setting: string,
+  connectionString: string,
+  fault: (database: Database) => Promise<string | undefined>,
+): Promise<Finding> {
+  const database = new Database({ connectionString }, 1);
+  try {
+    const found = await fault(database);
+    return found === undefined
+      ? fine(name, `${setting} is correct`)
+      : problem(name, found, `Correct ${setting}.`);
+  } catch (error) {
+    return unusable(name, setting, error);
+  } finally {
+    await database.close();
+  }
 }

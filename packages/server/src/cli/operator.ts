@@ -6,8 +6,7 @@ import { Database } from '../postgres/database.js';
 import * as errors from '../postgres/database-errors.js';
 import { isMigrated, migrate } from '../postgres/migrate.js';
 import { type Config, readConfig, type SettingName, settings } from '../settings/config.js';
-import { identifierPattern } from '../values/identifier.js';
-import { patternInWords } from '../values/pattern.js';
+import { identifierPattern, patternInWords } from '../values/pattern.js';
 import { OperatorError } from '../values/problem.js';
 import { parseInstantMs } from '../values/time.js';
 

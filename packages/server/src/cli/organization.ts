@@ -10,18 +10,11 @@ import { type Cells, MoveRefused } from '../relocating/state-store.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { openSecretBox, parseSecretKeys } from '../settings/keys.js';
 import { databaseUrlForm } from '../settings/setting-values.js';
-import { identifierPattern } from '../values/identifier.js';
-import { textPattern } from '../values/pattern.js';
+import { identifierPattern, textPattern } from '../values/pattern.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { dayMs, parseDurationMs } from '../values/time.js';
-import {
-  invalidOption,
-  type OperatorCommand,
-  type OperatorContext,
-  unreachableFailure,
-  withDatabase,
-  writtenHere,
-} from './operator.js';
+import type { OperatorCommand, OperatorContext } from './operator.js';
+import { invalidOption, unreachableFailure, withDatabase, writtenHere } from './operator.js';
 
 /** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';

@@ -11,6 +11,7 @@ import { readCatalogue } from '../catalogue/catalogue-store.js';
 import type { NewEvent } from '../events/event.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import type { Database } from '../postgres/database.js';
+import type { Service } from '../service.js';
 import type { Config } from '../settings/config.js';
 import { storedSecret } from '../settings/keys.js';
 
@@ -107,12 +108,7 @@ export async function prepareDemo(
   return text;
 }
 
-export interface Welcoming {
-  publicUrl: string | undefined;
-  platformUrl: string | undefined;
-  consoleLink: ((token?: string) => string) | undefined;
-  database: Database;
-}
+type Welcoming = Pick<Service, 'publicUrl' | 'platformUrl' | 'consoleLink' | 'database'>;
 
 /**
  * Prints what a new user needs first: the addresses, a token, and a command to paste. The token itself is shown only in

@@ -4,7 +4,7 @@ import { createToken, listTokenPage, revokeToken } from '../access/token-store.j
 import { operatorOrigin } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
 import type { Database } from '../postgres/database.js';
-import { identifierPattern, kindPattern } from '../values/identifier.js';
+import { identifierPattern, kindPattern } from '../values/pattern.js';
 import { parseDurationMs } from '../values/time.js';
 import * as operator from './operator.js';
 

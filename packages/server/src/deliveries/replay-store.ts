@@ -1,7 +1,6 @@
 import { mayStartWork } from '../cells/relocation-store.js';
 import { readHorizonMs } from '../events/event-store.js';
-import type { Queryable } from '../postgres/database.js';
-import { avoidScans } from '../postgres/transaction.js';
+import { avoidScans, type Queryable } from '../postgres/database.js';
 import { isUnleased, resumption } from './delivery-store.js';
 
 export interface ReplayKey {

@@ -1,11 +1,6 @@
 import type { Logger } from 'pino';
-import {
-  batchOf,
-  type LeasedDelivery,
-  type RecordedBatch,
-  type Room,
-  recordBatch,
-} from '../events/recording-store.js';
+import type { LeasedDelivery, RecordedBatch, Room } from '../events/recording-store.js';
+import { batchOf, recordBatch } from '../events/recording-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
 import { isLockTimeout, isTooSlow, isTransient } from '../postgres/database-errors.js';
 import { levelFor } from '../signals/reported-error.js';

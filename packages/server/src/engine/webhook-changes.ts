@@ -5,8 +5,7 @@ import type { Database } from '../postgres/database.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { within } from '../signals/timers.js';
 import type { WebhookDirectory } from '../webhooks/directory.js';
-import type { WebhookKey } from '../webhooks/webhook-store.js';
-import { alignWaiting } from '../webhooks/webhook-store.js';
+import { alignWaiting, type WebhookKey } from '../webhooks/webhook-store.js';
 import { limits } from './limits.js';
 
 export interface WebhookChangesOptions {

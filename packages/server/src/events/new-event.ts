@@ -1,10 +1,9 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import Type from 'typebox';
 import { type Catalogue, unknownType } from '../catalogue/catalogue.js';
-import { isObject, type PayloadValidator } from '../catalogue/payload.js';
-import { type Fault, faultsFromAjv, knownFirst } from '../values/fault.js';
-import { identifierPattern } from '../values/identifier.js';
-import { textPattern } from '../values/pattern.js';
+import { createPayloadValidator, isObject } from '../catalogue/payload.js';
+import { type Fault, faultsFromAjv, knownFirst, under } from '../values/fault.js';
+import { identifierPattern, textPattern } from '../values/pattern.js';
 import { unstorableFaults } from '../values/storable.js';
 import { ReferenceInput } from '../web/schemas.js';
 
@@ -60,7 +59,8 @@ export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
  * Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. The checker
  * compiles the event schema when the first event arrives.
  */
-export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
+export function createEventChecker(catalogue: Catalogue): EventChecker {
+  const validatePayload = createPayloadValidator(catalogue);
   let hasShape: ValidateFunction | undefined;
 
   function checkOne(event: unknown): readonly Fault[] {
@@ -76,7 +76,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
       // Validation against a recursive schema could exhaust the stack, so a payload that is nested too deeply is not
       // validated.
       else if (isObject(payload) && !isTooDeep)
-        faults.push(...below('/payload', validatePayload(type, payload)));
+        faults.push(...under('/payload', validatePayload(type, payload)));
     }
     return knownFirst([...faults, ...unstorable]);
   }
@@ -85,7 +85,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     const faults: Fault[] = [];
     for (const [index, event] of events.entries()) {
       const room = Math.max(faultsMax - faults.length, 1);
-      faults.push(...below(`/${index}`, checkOne(event).slice(0, room)));
+      faults.push(...under(`/${index}`, checkOne(event).slice(0, room)));
     }
     return faults;
   };
@@ -101,8 +101,4 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
   }
   if (catalogue.get(type)) return undefined;
   return { pointer: '/type', code: 'unknown_event_type', detail: unknownType(type, catalogue) };
-}
-
-function below(prefix: string, faults: readonly Fault[]): Fault[] {
-  return faults.map((fault) => ({ ...fault, pointer: prefix + fault.pointer }));
 }

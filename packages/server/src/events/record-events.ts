@@ -1,5 +1,4 @@
 import { readCatalogue, readRevision } from '../catalogue/catalogue-store.js';
-import { createPayloadValidator } from '../catalogue/payload.js';
 import type { Fault } from '../values/fault.js';
 import type { NewEvent, NewPlatformEvent } from './event.js';
 import { createEventChecker, type EventChecker } from './new-event.js';
@@ -45,7 +44,7 @@ async function checkerFor(client: recording.TransactionClient): Promise<EventChe
   const atMs = performance.now();
   if (latest?.revision !== (await readRevision(database))) {
     const { revision, catalogue } = await readCatalogue(database);
-    latest = { revision, check: createEventChecker(catalogue, createPayloadValidator(catalogue)) };
+    latest = { revision, check: createEventChecker(catalogue) };
   }
   seen.set(client, { revision: latest.revision, atMs });
   return latest.check;

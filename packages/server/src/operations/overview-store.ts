@@ -1,8 +1,7 @@
 import { isCurrentSql } from '../cells/node-store.js';
 import { isNoCopy } from '../cells/relocation-store.js';
-import { type Database, type Queryable, readOnlySql } from '../postgres/database.js';
+import { avoidScans, type Database, type Queryable, readOnlySql } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
-import { avoidScans } from '../postgres/transaction.js';
 import { countSecretsWithout } from '../webhooks/secret-store.js';
 
 /**

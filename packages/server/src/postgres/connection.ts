@@ -18,6 +18,33 @@ export const keepAlive: Pick<pg.ClientConfig, 'keepAlive' | 'keepAliveInitialDel
  */
 const settings = { DateStyle: 'ISO, MDY', TimeZone: 'UTC' };
 
+const jsonOid = 114;
+const bigintOid = 20;
+const timestamptzOid = 1184;
+
+/** Returns a parser for timestamps. All rows of a batch have the same time, so the parser caches its last result. */
+function timeParser(): (text: string) => Date {
+  const parse = pg.types.getTypeParser(timestamptzOid) as (text: string) => Date;
+  let last = { text: '', date: new Date(0) };
+  return (text) => {
+    if (text !== last.text) last = { text, date: parse(text) };
+    return last.date;
+  };
+}
+
+const parseTime = timeParser();
+
+/** How the values of a row are read. */
+export const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text') => {
+    // Payloads are returned exactly as recorded; parsing would round numbers and reorder keys.
+    if (oid === jsonOid) return (text: string) => text;
+    if (oid === bigintOid) return Number;
+    if (oid === timestamptzOid) return parseTime;
+    return pg.types.getTypeParser(oid, format);
+  }) as pg.CustomTypesConfig['getTypeParser'],
+};
+
 /** The driver's types do not include this method. */
 interface StartupClient extends pg.Client {
   getStartupConf(): Record<string, string>;

@@ -54,34 +54,26 @@ export function isUnreachable(error: unknown): boolean {
   return driverMessages.test(error.message);
 }
 
+const hasCode = (code: string) => (error: unknown) => (error as { code?: string } | undefined)?.code === code;
+
 /** Returns whether the database refused to write because it is read-only. */
-export function isRefusedWrite(error: unknown): error is Error {
-  return (error as { code?: string }).code === '25006';
-}
+export const isRefusedWrite = hasCode('25006');
 
 /** Returns whether the database has no disk space left. */
-export function isOutOfSpace(error: unknown): error is Error {
-  return (error as { code?: string }).code === '53100';
-}
+export const isOutOfSpace = hasCode('53100');
 
 /** Returns whether a lock was not acquired in time: another transaction holds it. */
-export function isLockTimeout(error: unknown): boolean {
-  return (error as { code?: string }).code === '55P03';
-}
+export const isLockTimeout = hasCode('55P03');
 
 /** Returns whether the server canceled the statement, because it exceeded `statement_timeout` or someone asked for it. */
-export function isCanceled(error: unknown): boolean {
-  return (error as { code?: string }).code === '57014';
-}
+export const isCanceled = hasCode('57014');
+
+/** Returns whether the user lacks the rights that the statement needs. */
+export const isForbidden = hasCode('42501');
 
 /** Returns whether a statement took too long, on a database that is reachable. */
 export function isTooSlow(error: unknown): boolean {
   return error instanceof Error && (error.message === timedOut || isLockTimeout(error) || isCanceled(error));
-}
-
-/** Returns whether the user lacks the rights that the statement needs. */
-export function isForbidden(error: unknown): boolean {
-  return (error as { code?: string } | undefined)?.code === '42501';
 }
 
 /** Returns whether the same statement can succeed later, because the state of the database was the problem. */

@@ -1,7 +1,7 @@
 import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
 import { markReported } from '../signals/reported-error.js';
-import { cancelStatement, keepAlive, SessionClient } from './connection.js';
+import { cancelStatement, keepAlive, SessionClient, types } from './connection.js';
 import * as errors from './database-errors.js';
 import type { Reachability } from './reachability.js';
 
@@ -61,32 +61,6 @@ const readOnly =
 const outOfSpace =
   'the database has no disk space left; requests that need more get 503, and deliveries may wait: ' +
   'free up space on its disk';
-
-const jsonOid = 114;
-const bigintOid = 20;
-const timestamptzOid = 1184;
-
-/** Returns a parser for timestamps. All rows of a batch have the same time, so the parser caches its last result. */
-function timeParser(): (text: string) => Date {
-  const parse = pg.types.getTypeParser(timestamptzOid) as (text: string) => Date;
-  let last = { text: '', date: new Date(0) };
-  return (text) => {
-    if (text !== last.text) last = { text, date: parse(text) };
-    return last.date;
-  };
-}
-
-const parseTime = timeParser();
-
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text') => {
-    // Payloads are returned exactly as recorded; parsing would round numbers and reorder keys.
-    if (oid === jsonOid) return (text: string) => text;
-    if (oid === bigintOid) return Number;
-    if (oid === timestamptzOid) return parseTime;
-    return pg.types.getTypeParser(oid, format);
-  }) as pg.CustomTypesConfig['getTypeParser'],
-};
 
 /**
  * Lets PostgreSQL keep the plans of named statements. Otherwise it plans a read of one partition each time, because the
@@ -274,8 +248,8 @@ export class Database implements Queryable {
       // A statement that timed out here may still be running on the server, so its connection cannot be used again.
       const isLost = errors.isUnreachable(error);
       broken = isLost || mustClose();
-      if (errors.isRefusedWrite(error)) this.#refused(error);
-      else if (errors.isOutOfSpace(error)) this.#reachability?.refused(error, outOfSpace);
+      if (errors.isRefusedWrite(error)) this.#refused(error as Error);
+      else if (errors.isOutOfSpace(error)) this.#reachability?.refused(error as Error, outOfSpace);
       else if (isLost && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === errors.timedOut) cancelStatement(client);
       throw error;
@@ -332,6 +306,24 @@ export class Database implements Queryable {
 /** Lets a transaction wait for something else between its statements, for any length of time. */
 export async function allowPauses(client: Queryable): Promise<void> {
   await client.query({ text: 'set local idle_in_transaction_session_timeout = 0' });
+}
+
+type Step = 'seqscan' | 'indexscan' | 'indexonlyscan' | 'hashjoin' | 'mergejoin';
+
+/**
+ * Until the transaction ends, keeps PostgreSQL from using these scans and joins, unless there is no other way. Also
+ * turns off just-in-time compilation: before PostgreSQL 18, a disabled scan or join that is used anyway makes a plan
+ * look so expensive that it is compiled for each execution, which takes up to 0.3 s.
+ */
+export async function avoidScans(client: Queryable, steps: readonly Step[] = ['seqscan']): Promise<void> {
+  const disabled = steps.map((step) => `set local enable_${step} = off`);
+  await client.query({ text: ['set local jit = off', ...disabled].join('; ') });
+}
+
+/** Returns the database's current time, in milliseconds. */
+export async function readClockMs(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ at: Date }>({ text: 'select clock_timestamp() as at' });
+  return rows[0]!.at.getTime();
 }
 
 /** Returns whether a connection leads to a pooler, which gives its clients process IDs of its own. */

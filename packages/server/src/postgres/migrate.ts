@@ -162,14 +162,10 @@ function readSchema(): readonly SchemaFile[] {
 }
 
 function filesIn(folder: string): readonly string[] {
-  try {
-    const names = readdirSync(new URL(`${folder}/`, directory));
-    // `10_` comes after `9_`.
-    const order = new Intl.Collator('en', { numeric: true });
-    return names.filter((name) => name.endsWith('.sql')).sort(order.compare);
-  } catch {
-    return [];
-  }
+  const names = readdirSync(new URL(`${folder}/`, directory));
+  // `10_` comes after `9_`.
+  const order = new Intl.Collator('en', { numeric: true });
+  return names.filter((name) => name.endsWith('.sql')).sort(order.compare);
 }
 
 /** Returns the revision, which increases with every released schema change. */

@@ -203,7 +203,8 @@ class Child {
   /** What waits for the worker's metrics, oldest first. */
   readonly #asked: ((figures?: membership.Figures) => void)[] = [];
   #isReady = false;
-  #isToldToStop = false;
+  /** Whether the supervisor has told this worker to stop. */
+  isToldToStop = false;
 
   constructor(start: membership.Start, collectMetrics: () => Promise<string>) {
     this.process = start.process;
@@ -245,14 +246,9 @@ class Child {
     return this.#worker.process.pid;
   }
 
-  /** Returns whether the supervisor has told this worker to stop. */
-  get isToldToStop(): boolean {
-    return this.#isToldToStop;
-  }
-
   /** Stops the worker, and kills it if it has not ended after `msMax`. */
   async stop(gently: boolean, msMax: number): Promise<void> {
-    this.#isToldToStop = true;
+    this.isToldToStop = true;
     // A worker that is still starting may not receive messages yet.
     if (this.#isReady) this.send({ kind: 'stop', gently });
     else this.#worker.process.kill('SIGTERM');

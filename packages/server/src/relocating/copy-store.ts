@@ -1,8 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import { escapeIdentifier, escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { allowPauses, type Database, type Queryable, type Transaction } from '../postgres/database.js';
-import { avoidScans } from '../postgres/transaction.js';
+import type { Database, Queryable, Transaction } from '../postgres/database.js';
+import { allowPauses, avoidScans } from '../postgres/database.js';
 
 /** A table with rows of organizations. */
 export interface Table {

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { releaseLeases } from '../cells/node-store.js';
-import type { Database, Queryable } from '../postgres/database.js';
-import { avoidScans } from '../postgres/transaction.js';
+import { avoidScans, type Database, type Queryable } from '../postgres/database.js';
 import { countEvents, hasCountedUntil } from '../stats/count-store.js';
 import { MoveRefused } from './state-store.js';
 

@@ -1,14 +1,8 @@
 import type { Changes } from '../audit/audit.js';
 import type { EventTypeName } from '../catalogue/catalogue.js';
 import type { Reference } from '../values/identifier.js';
-import {
-  type Fallback,
-  type Fill,
-  isNullable,
-  type Lifecycle,
-  type Move,
-  payloadFields,
-} from './resource-schema.js';
+import type { Fallback, Fill, Lifecycle, Move } from './resource-schema.js';
+import { isNullable, payloadFields } from './resource-schema.js';
 
 /** A resource as it is stored. */
 export interface StoredResource {

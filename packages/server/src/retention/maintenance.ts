@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
 import { earliestAuditMs } from '../audit/audit.js';
 import { earliestReadableMs } from '../events/event.js';
-import type { Database } from '../postgres/database.js';
+import { type Database, readClockMs } from '../postgres/database.js';
 import { partitioned } from '../postgres/partitions.js';
-import { readClockMs } from '../postgres/transaction.js';
 import { levelFor } from '../signals/reported-error.js';
 import { dayMs } from '../values/time.js';
 import { releaseHeld } from '../webhooks/webhook-store.js';

@@ -1,6 +1,5 @@
-import { allowPauses, type Database, type Queryable } from '../postgres/database.js';
+import { allowPauses, avoidScans, type Database, type Queryable } from '../postgres/database.js';
 import * as partitions from '../postgres/partitions.js';
-import { avoidScans } from '../postgres/transaction.js';
 import { dayMs } from '../values/time.js';
 
 /**

@@ -1,7 +1,6 @@
 import { arrayText } from '../postgres/arrays.js';
-import type { Database, Queryable } from '../postgres/database.js';
+import { avoidScans, type Database, type Queryable } from '../postgres/database.js';
 import { ensurePartitions } from '../postgres/partitions.js';
-import { avoidScans } from '../postgres/transaction.js';
 import type { DeliveryCounts } from './stats.js';
 
 /** The lengths of the counted periods, in minutes. */

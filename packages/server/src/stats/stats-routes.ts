@@ -182,11 +182,7 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
             to: new Date(toMs),
             ...stats.figuresOf(interval, span, deliveries, events),
             events_by_type: types,
-            webhooks: await countWebhooks(database, {
-              organization_id: tenancy.organization_id,
-              workspace_id: tenancy.workspace_id,
-              id: query.webhook_id,
-            }),
+            webhooks: await countWebhooks(database, { ...tenancy, id: query.webhook_id }),
           },
         };
       },
@@ -247,12 +243,8 @@ async function scopeOf(
   // Counts are kept after their webhook is deleted. A token that is restricted to a workspace can read only
   // the counts of a webhook that still exists, because the workspace of a deleted webhook is unknown.
   if (workspace_id === undefined) return webhookId.startsWith('WHK-') ? webhookId : undefined;
-  const webhook = await readWebhook(database, {
-    organization_id,
-    only_workspace_id: workspace_id,
-    id: webhookId,
-  });
-  return webhook?.id;
+  const key = { organization_id, only_workspace_id: workspace_id, id: webhookId };
+  return (await readWebhook(database, key))?.id;
 }
 
 /** Reads the range. The default is the last 24 hours. */

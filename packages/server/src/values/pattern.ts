@@ -1,4 +1,15 @@
-import { identifierPattern, kindPattern } from './identifier.js';
+/** The part after the prefix is opaque: printable ASCII without spaces, and short enough for the keys of indexes. */
+const opaque = '[!-~]{1,120}';
+
+export const identifierPattern = {
+  organization: `^ORG-${opaque}$`,
+  workspace: `^WS-${opaque}$`,
+  /** Actors and subjects can be of any kind, so their IDs have no fixed prefix. */
+  resource: '^[!-~]{1,128}$',
+} as const;
+
+/** The kind of an actor or a subject: `user`, `service_line`, … */
+export const kindPattern = '^[a-z][a-z0-9_]{0,63}$';
 
 /** Patterns for text that must not contain certain characters. */
 export const textPattern = {

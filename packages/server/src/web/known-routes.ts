@@ -4,13 +4,14 @@ import { Problem } from '../values/problem.js';
 /** Returns where to send a request that has no route on this listener, or undefined if that is unknown. */
 export type Elsewhere = (method: string, path: string) => string | undefined;
 
-/** Tracks the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */
-export function knownRoutes(
+/**
+ * Tracks the methods of each path. Returns a function that returns the problem of a request without a route, to
+ * distinguish a wrong method (405) from a wrong path (404).
+ */
+export function missingRoutes(
   app: FastifyInstance,
   elsewhere: Elsewhere = () => undefined,
-): {
-  missing: (method: string, url: string) => Problem;
-} {
+): (method: string, url: string) => Problem {
   const methodsByPath = new Map<string, { pattern: RegExp; methods: Set<string>; isOff: () => boolean }>();
   app.addHook('onRoute', ({ url, method, config }) => {
     const isOff = config?.isOff ?? (() => false);
@@ -33,22 +34,20 @@ export function knownRoutes(
     return `. Known paths under ${resource.replace(/:([^/]+)/g, '{$1}')}: ${ends.join(', ')}`;
   }
 
-  return {
-    missing(method: string, url: string): Problem {
-      const path = pathOf(url);
-      const allowed = new Set<string>();
-      for (const { pattern, methods, isOff } of methodsByPath.values()) {
-        if (pattern.test(path) && !isOff()) for (const name of methods) allowed.add(name);
-      }
-      const place = elsewhere(method, path);
-      const hint = place === undefined ? '' : ` ${place}`;
-      if (allowed.size === 0)
-        return new Problem('not_found', `Nothing exists at this path${knownBelow(path)}.${hint}`);
-      const allow = [...allowed].sort().join(', ');
-      return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.${hint}`, {
-        headers: { Allow: allow },
-      });
-    },
+  return (method, url) => {
+    const path = pathOf(url);
+    const allowed = new Set<string>();
+    for (const { pattern, methods, isOff } of methodsByPath.values()) {
+      if (pattern.test(path) && !isOff()) for (const name of methods) allowed.add(name);
+    }
+    const place = elsewhere(method, path);
+    const hint = place === undefined ? '' : ` ${place}`;
+    if (allowed.size === 0)
+      return new Problem('not_found', `Nothing exists at this path${knownBelow(path)}.${hint}`);
+    const allow = [...allowed].sort().join(', ');
+    return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.${hint}`, {
+      headers: { Allow: allow },
+    });
   };
 }
 

@@ -1,20 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  LogController,
-} from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fastify, LogController } from 'fastify';
 import { ConfigError } from '../settings/config.js';
 import { type Cidr, sourceAddress } from '../values/address.js';
 import { Problem, unavailable } from '../values/problem.js';
 import { installCompression } from './compression.js';
 import { drainOnClose, inTurn } from './connections.js';
-import { type Elsewhere, knownRoutes } from './known-routes.js';
+import { type Elsewhere, missingRoutes } from './known-routes.js';
 import { MalformedHttp, problemOf, sendProblem } from './problems.js';
 import { decodeBody, installValidation, parseJson, parseQueryString } from './validation.js';
 
@@ -104,7 +98,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     return sendProblem(problem, request, reply);
   });
 
-  const routes = knownRoutes(app, options.elsewhere);
+  const missing = missingRoutes(app, options.elsewhere);
   const drain = drainOnClose(app);
   // This hook returns a promise, so that Node parses the bytes that arrived with the head before anything is sent: they
   // may not be HTTP. Other hooks that wait for nothing use callbacks, because a promise for each would cost as much as
@@ -119,7 +113,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     drain.refuseWhileStopping();
     drain.closeIfWithdrawn(reply);
     if (request.is404 || hasEmptyId(request) || request.routeOptions.config.isOff?.())
-      throw routes.missing(request.method, request.url);
+      throw missing(request.method, request.url);
     if (options.hasStarted?.() === false) refuseUnlessEarly(request);
   });
   app.addHook('onResponse', (request, reply, done) => {

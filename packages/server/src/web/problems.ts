@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RequestListener, ServerResponse } from 'node:http';
+import { type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { organizationElsewhere, organizationMoving } from '../cells/relocation-store.js';
@@ -150,25 +150,20 @@ export class MalformedHttp {
       socket.destroySoon();
       return;
     }
-    const { status, phrase, detail } = kindOf(error);
+    const { status, detail } = kindOf(error);
     const requestId = randomUUID();
     const body = problemBody(new Problem('malformed_request', detail), '/', requestId);
     const text = body.replace('"status":400', `"status":${status}`);
     socket.end(
-      `HTTP/1.1 ${status} ${phrase}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${requestId}\r\n` +
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${requestId}\r\n` +
         `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
     );
   }
 }
 
-function kindOf({ code }: NodeJS.ErrnoException): { status: number; phrase: string; detail: string } {
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return {
-      status: 431,
-      phrase: 'Request Header Fields Too Large',
-      detail: 'The headers are too large.',
-    };
+function kindOf({ code }: NodeJS.ErrnoException): { status: number; detail: string } {
+  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'The headers are too large.' };
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { status: 408, phrase: 'Request Timeout', detail: 'The request did not arrive in time.' };
-  return { status: 400, phrase: 'Bad Request', detail: 'The request is not well-formed HTTP.' };
+    return { status: 408, detail: 'The request did not arrive in time.' };
+  return { status: 400, detail: 'The request is not well-formed HTTP.' };
 }

@@ -1,10 +1,4 @@
-import type {
-  FastifyContextConfig,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  RouteOptions,
-} from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import { type InputFault, Problem, type ProblemCode } from '../values/problem.js';
 import { text } from './schemas.js';
@@ -38,17 +32,7 @@ export interface Arrived {
   body: Readonly<Record<string, unknown>>;
 }
 
-type Columns = Pick<
-  FastifyContextConfig,
-  | 'scopes'
-  | 'open'
-  | 'early'
-  | 'isOff'
-  | 'idempotent'
-  | 'withoutDatabase'
-  | 'bodyIsOptional'
-  | 'bodyIsChecked'
-> &
+type Columns = Omit<NonNullable<RouteOptions['config']>, 'check' | 'queryIsIgnored' | 'validate'> &
   Pick<RouteOptions, 'compress' | 'preParsing'>;
 
 /**

@@ -1,5 +1,5 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
-import { identifierPattern, kindPattern } from '../values/identifier.js';
+import { identifierPattern, kindPattern } from '../values/pattern.js';
 import { durationPattern } from '../values/time.js';
 
 type Options = Type.TSchemaOptions;

@@ -1,6 +1,5 @@
 import Type from 'typebox';
-import { identifierPattern } from '../values/identifier.js';
-import { textPattern } from '../values/pattern.js';
+import { identifierPattern, textPattern } from '../values/pattern.js';
 import * as schemas from '../web/schemas.js';
 import type { Filter } from './filter.js';
 import { formats } from './format.js';

@@ -131,7 +131,7 @@ export type ServiceEvent = NewEvent & { undelivered?: boolean };
 /** The actor of events that the service records. */
 export const serviceActor = { type: 'system', id: 'posthorn' };
 
-function serviceEvent(type: string, webhook: About, payload: Record<string, unknown>): ServiceEvent {
+function serviceEvent(type: string, webhook: About, payload: object): ServiceEvent {
   const { organization_id, workspace_id } = webhook;
   return {
     type,
@@ -139,7 +139,7 @@ function serviceEvent(type: string, webhook: About, payload: Record<string, unkn
     workspace_id,
     actor: serviceActor,
     subject: { type: 'webhook', id: webhook.id },
-    payload,
+    payload: { webhook_id: webhook.id, ...payload },
   };
 }
 
@@ -161,7 +161,7 @@ export const deliveryFailedType = 'webhook.delivery_failed';
  * forever.
  */
 export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
-  const event = serviceEvent(deliveryFailedType, webhook, { webhook_id: webhook.id, ...givenUp });
+  const event = serviceEvent(deliveryFailedType, webhook, givenUp);
   return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
@@ -174,14 +174,9 @@ export const verificationFailedType = 'webhook.verification_failed';
  */
 export function verificationFailed(webhook: About, failure: VerificationFailure): ServiceEvent {
   const { reason, http_status, duration_ms } = failure;
-  return serviceEvent(verificationFailedType, webhook, {
-    webhook_id: webhook.id,
-    reason,
-    http_status,
-    duration_ms,
-  });
+  return serviceEvent(verificationFailedType, webhook, { reason, http_status, duration_ms });
 }
 
 export function webhookDisabled(webhook: About, reason: DisabledReason): ServiceEvent {
-  return serviceEvent('webhook.disabled', webhook, { webhook_id: webhook.id, reason });
+  return serviceEvent('webhook.disabled', webhook, { reason });
 }

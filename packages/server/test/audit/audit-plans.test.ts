@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { earliestAuditMs } from '../../src/audit/audit.js';
-import { type AuditFilter, auditPageStatement } from '../../src/audit/audit-store.js';
+import { type AuditFilter, auditTable } from '../../src/audit/audit-store.js';
+import { pageStatement } from '../../src/postgres/keyset.js';
 import { makePartitionsAhead } from '../../src/retention/retention-store.js';
 import { dayMs } from '../../src/values/time.js';
 import { freshDatabase } from '../support/database.js';
@@ -62,7 +63,7 @@ describe.each(['before statistics exist', 'with statistics'])('%s', (when) => {
           for (const toMs of [undefined, nowMs - 100 * dayMs]) {
             for (const after of [undefined, { atMs: nowMs - 150 * dayMs, id: 'AUD-0' }]) {
               const page = { organization_id, fromMs: earliestMs, toMs, ...filter };
-              const statement = auditPageStatement(page, order, after, 26);
+              const statement = pageStatement(auditTable, page, order, after, 26);
               await plans.expectOrderedScan(statement, index, { page, order, after });
             }
           }
@@ -75,7 +76,7 @@ describe.each(['before statistics exist', 'with statistics'])('%s', (when) => {
 test('a page over the whole year takes few locks', async () => {
   await client.query('begin');
   const page = { organization_id: 'ORG-0', fromMs: earliestMs, action: 'action.3' };
-  const { text, values } = auditPageStatement(page, 'desc', undefined, 26);
+  const { text, values } = pageStatement(auditTable, page, 'desc', undefined, 26);
   expect((await client.query(text, values)).rows).toHaveLength(26);
   const { rows } = await client.query(
     'select count(*)::int as locks from pg_locks where pid = pg_backend_pid()',

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { avoidScans } from '../../src/postgres/transaction.js';
+import { avoidScans } from '../../src/postgres/database.js';
 import { freshDatabase } from '../support/database.js';
 
 const sources = new URL('../../src/', import.meta.url);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { decodeTime } from 'ulidx';
 import { describe, expect, test } from 'vitest';
-import { identifierPattern, idTimeMs, kindPattern, newId, type Prefix } from '../../src/values/identifier.js';
+import { idTimeMs, newId, type Prefix } from '../../src/values/identifier.js';
+import { identifierPattern, kindPattern } from '../../src/values/pattern.js';
 
 const timeMsMax = 2 ** 48 - 1;
 const time = fc.nat(timeMsMax);
