@@ -77,13 +77,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     alone,
     node: () => engine.node,
   });
-  const tally = new DeliveryTally({
-    database: own,
-    logger,
-    now,
-    everyMs: limits.tallyEveryMs,
-    webhooksMax: limits.talliedWebhooks,
-  });
+  const tally = new DeliveryTally({ database: own, logger, now });
   const engine = new DeliveryEngine({
     database: own,
     logger,

@@ -44,7 +44,7 @@ function elsewhere(method: string, path: string): string | undefined {
 /** Creates the public listener: API, console and reference. */
 export async function createPublicApi(parts: PublicApiParts): Promise<FastifyInstance> {
   const { config, catalogue, database, logger, now, tokens } = parts;
-  const { publicOrigin: serverUrl, retryScheduleMs } = config;
+  const { publicOrigin: serverUrl } = config;
   const app = await createListener({
     name: 'public',
     logger,
@@ -74,7 +74,7 @@ export async function createPublicApi(parts: PublicApiParts): Promise<FastifyIns
       'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log. ' +
       `The [console](${serverUrl ?? ''}/console) shows the same in a browser. The command line is one file for Node.js ` +
       `20: \`curl -O ${consoles.publicUrlOf(config, undefined)}/cli/posthorn.mjs\`, then \`node posthorn.mjs login\`.`,
-    guides: publicGuides(rateLimits, { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs }),
+    guides: publicGuides(rateLimits, config),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
     tagGroups: [{ name: 'API', tags: [...tags, webhooksSectionTag] }],

@@ -1,5 +1,5 @@
 import { networkOf } from '../values/address.js';
-import { Problem } from '../values/problem.js';
+import { type Problem, rateLimited } from '../values/problem.js';
 import { durationText } from '../values/time.js';
 
 export interface RateLimits {
@@ -85,10 +85,9 @@ export class RateLimiter {
     header('RateLimit-Policy', `"${policy}";q=${quota};w=60`);
     header('RateLimit', `"${policy}";r=${left};t=${resetSeconds}`);
     if (window.count <= quota) return undefined;
-    return new Problem(
-      'rate_limited',
+    return rateLimited(
       `The token can make ${quota} ${policy} per minute. Try again in ${durationText(resetSeconds * 1_000)}. For a steady flow of events, use webhooks instead of polling.`,
-      { headers: { 'Retry-After': String(resetSeconds) } },
+      resetSeconds,
     );
   }
 }
@@ -115,10 +114,9 @@ export class GuessLimit {
     const window = this.#windows.get(networkOf(address));
     if (!window || window.count <= wrongTokensMax) return undefined;
     const seconds = this.#windows.secondsLeft(window);
-    return new Problem(
-      'rate_limited',
+    return rateLimited(
       `Too many requests with an invalid token came from your address. Try again in ${durationText(seconds * 1_000)}.`,
-      { headers: { 'Retry-After': String(seconds) } },
+      seconds,
     );
   }
 }

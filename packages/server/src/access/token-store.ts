@@ -1,4 +1,4 @@
-import { type AuditOrigin, changesBetween, type NewAuditEntry } from '../audit/audit.js';
+import { type AuditOrigin, changesBetween, entryAbout } from '../audit/audit.js';
 import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import type { Relocation } from '../cells/relocation-store.js';
 import type { Database, Queryable } from '../postgres/database.js';
@@ -26,7 +26,7 @@ export async function createToken(
     await insertToken(client, token, tokenHash(text));
     const action = token.portal ? 'portal_session.created' : 'token.created';
     const changes = changesBetween(undefined, { scopes, actor, expires_at });
-    await writeAudit(client, [entryAbout(token, action, changes, origin)]);
+    await writeAudit(client, [entryAbout('token', token, action, changes, origin)]);
   });
 }
 
@@ -44,19 +44,9 @@ export async function revokeToken(
     // Another request revoked it in the meantime.
     if (!revoked) return { token: known, isRevokedNow: false };
     const changes = changesBetween(undefined, { revoked_at: revoked.revoked_at });
-    await writeAudit(client, [entryAbout(revoked, 'token.revoked', changes, origin)]);
+    await writeAudit(client, [entryAbout('token', revoked, 'token.revoked', changes, origin)]);
     return { token: revoked, isRevokedNow: true };
   });
-}
-
-function entryAbout(
-  token: Token,
-  action: string,
-  changes: NewAuditEntry['changes'],
-  origin: AuditOrigin,
-): NewAuditEntry {
-  const { organization_id, workspace_id, id } = token;
-  return { organization_id, workspace_id, ...origin, action, target: { type: 'token', id }, changes };
 }
 
 export async function insertToken(database: Queryable, token: Token, hash: Buffer): Promise<void> {

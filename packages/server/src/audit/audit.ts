@@ -37,6 +37,17 @@ export interface StoredAuditEntry {
   created_at: Date;
 }
 
+/** Returns the entry about something that belongs to an organization: a webhook, a token, a resource. */
+export function entryAbout(
+  type: string,
+  { organization_id, workspace_id, id }: Pick<StoredAuditEntry, 'organization_id' | 'workspace_id' | 'id'>,
+  action: string,
+  changes: Changes,
+  origin: AuditOrigin,
+): NewAuditEntry {
+  return { organization_id, workspace_id, ...origin, action, target: { type, id }, changes };
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /**

@@ -132,10 +132,9 @@ export class NodeLease {
   async stop(): Promise<void> {
     await this.#repeating?.stop();
     if (!this.#mayBeRegistered) return;
-    await nodes.retireProcess(this.#options.database, this.#process);
-    while (
-      (await nodes.releaseLeases(this.#options.database, limits.releaseDeliveries)) >=
-      limits.releaseDeliveries
-    );
+    const { database } = this.#options;
+    await nodes.retireProcess(database, this.#process);
+    const atMost = limits.releaseDeliveries;
+    while ((await nodes.releaseLeases(database, atMost)) >= atMost);
   }
 }

@@ -1,4 +1,4 @@
-import { Problem } from '../values/problem.js';
+import { rateLimited } from '../values/problem.js';
 import { durationText } from '../values/time.js';
 
 /** Limits for each organization. A limit of 0 is off. */
@@ -66,18 +66,18 @@ export class OrganizationLimiter {
     const known = this.#of(id);
     const waitSeconds = Math.ceil(waitMsAt(known.paidUntilMs, nowMs) / 1_000);
     if (waitSeconds > 0)
-      throw refusal(
-        waitSeconds,
+      throw rateLimited(
         `${id} can record ${eventsPerSecond} events per second through each process. Nothing was recorded. Try again ` +
           `in ${durationText(waitSeconds * 1_000)}. POSTHORN_EVENTS_PER_SECOND sets the limit.`,
+        waitSeconds,
       );
     if (waitingMax === 0) return;
     if (nowMs >= known.countAtMs) void this.#count(id, known, waitingMax);
     if (known.waiting >= waitingMax)
-      throw refusal(
-        waitingRetrySeconds,
+      throw rateLimited(
         `${id} has ${waitingMax} or more deliveries waiting. Nothing was recorded. Repair, resume or disable the ` +
           `webhooks that do not keep up, and try again. POSTHORN_WAITING_PER_ORGANIZATION sets the limit.`,
+        waitingRetrySeconds,
       );
   }
 
@@ -101,8 +101,4 @@ export class OrganizationLimiter {
     }
     return known;
   }
-}
-
-function refusal(seconds: number, detail: string): Problem {
-  return new Problem('rate_limited', detail, { headers: { 'Retry-After': String(seconds) } });
 }

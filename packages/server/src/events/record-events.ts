@@ -1,18 +1,12 @@
 import { readCatalogue, readRevision } from '../catalogue/catalogue-store.js';
-import type { Fault } from '../values/fault.js';
+import { InvalidInput } from '../values/fault.js';
 import type { NewEvent, NewPlatformEvent } from './event.js';
 import { createEventChecker, type EventChecker } from './new-event.js';
 import * as recording from './recording-store.js';
 
 /** Reports events that the catalogue refuses. Nothing was recorded, and the caller's transaction is untouched. */
-export class InvalidEvents extends Error {
+export class InvalidEvents extends InvalidInput {
   override name = 'InvalidEvents';
-  readonly faults: readonly Fault[];
-
-  constructor(faults: readonly Fault[]) {
-    super(faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '));
-    this.faults = faults;
-  }
 }
 
 /**

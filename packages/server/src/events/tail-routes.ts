@@ -4,16 +4,16 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import type { Database } from '../postgres/database.js';
 import type { Notifier } from '../signals/notifier.js';
 import { Semaphore } from '../signals/semaphore.js';
 import type { Position } from '../values/cursor.js';
 import { idTimeMs, newId } from '../values/identifier.js';
-import { type InputFault, Problem } from '../values/problem.js';
+import { type InputFault, rateLimited } from '../values/problem.js';
 import { type Arrived, type Route, route } from '../web/route.js';
 import { eventFilters, text } from '../web/schemas.js';
 import type { UnsentBytes } from '../web/unsent-bytes.js';
 import { eventJsonPosition } from './event.js';
+import type { EventContext } from './event-routes.js';
 import * as events from './event-store.js';
 
 const pollMs = 500;
@@ -24,13 +24,8 @@ const batchBytesMax = 256 * 1024;
 const tailsPerTokenMax = 20;
 const tailsPerOrganizationMax = 100;
 
-export interface TailOptions {
-  database: Database;
-  eventReads: events.EventReads;
-  horizons: events.Horizons;
+export interface TailOptions extends EventContext {
   now: () => number;
-  /** Returns the earliest time from which events can still be read. */
-  earliestMs: () => number;
   recorded: Notifier;
   /** Returns whether the request's token is still valid. Called before every read and before its events are sent. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
@@ -211,9 +206,7 @@ class OpenTails {
 
   #check(id: string, max: number, owner: string): void {
     if (this.#countOf(id) < max) return;
-    throw new Problem('rate_limited', `${owner} can have at most ${max} open tails per node.`, {
-      headers: { 'Retry-After': '15' },
-    });
+    throw rateLimited(`${owner} can have at most ${max} open tails per node.`, 15);
   }
 
   #countOf(id: string): number {

@@ -1,4 +1,4 @@
-import { createAddressPolicy, judgeUrlHost } from '../values/address.js';
+import { judgeUrlHost, publicOnly } from '../values/address.js';
 import { cut, type Evidence } from './outcome.js';
 import { wordsOf } from './response-words.js';
 import { parseRetryAfterMs } from './retry-schedule.js';
@@ -179,14 +179,12 @@ function timeText(at: Date): string {
   return `${Number(day)} ${month} ${year} ${time} UTC`;
 }
 
-const nothingListed = createAddressPolicy([]);
-
 /**
  * Returns whether the operator is known to allow plain http for a host that the service connected to. A host that is
  * not public can be reached only if it is on the operator's list, and plain http is allowed for every address there.
  */
 function allowsPlainHttp(host: string): boolean {
-  return judgeUrlHost(host, nothingListed) === 'blocked';
+  return judgeUrlHost(host, publicOnly) === 'blocked';
 }
 
 function onDay(validTo: string | undefined): string {

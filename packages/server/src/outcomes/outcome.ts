@@ -1,4 +1,4 @@
-import { createAddressPolicy } from '../values/address.js';
+import { publicOnly } from '../values/address.js';
 
 /** The delivery errors: why an attempt got no HTTP status. */
 export const attemptErrors = [
@@ -138,11 +138,9 @@ export function keptHeaders(headers: RawHeaders): ResponseHeaders {
 
 const firstOf = (given: string | string[] | undefined) => (Array.isArray(given) ? given[0] : given) ?? '';
 
-const nothingListed = createAddressPolicy([]);
-
 /** Returns whether an address may be shown to those who chose the URL. */
 function mayShow(address: string, { hostname }: URL): boolean {
-  return /(^|\.)localhost$/.test(hostname) || nothingListed.judge(address) === 'public';
+  return /(^|\.)localhost$/.test(hostname) || publicOnly.judge(address) === 'public';
 }
 
 /** Returns the details that are stored. Leaves out messages about the network, which can contain addresses. */

@@ -2,24 +2,19 @@ import { readFileSync } from 'node:fs';
 import type { RateLimits } from '../access/rate-limits.js';
 import { type Catalogue, domainOf, type EventType, subjectTypeOf } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
+import type { Config } from '../settings/config.js';
 import { type ProblemCode, problems } from '../values/problem.js';
 import { durationText } from '../values/time.js';
 import { type Tag, table } from '../web/route.js';
 
-/** How this service is configured to deliver. */
-export interface DeliveryRules {
-  retryScheduleMs: readonly number[];
-  timeoutMs: number;
-}
-
 /** Returns the guides of the public API, for people who have only its reference. */
-export function publicGuides(limits: RateLimits, rules: DeliveryRules): readonly Tag[] {
+export function publicGuides(limits: RateLimits, config: Config): readonly Tag[] {
   return [
     guide('Authentication'),
     guide('Requests and responses', { 'rate limits': rateLimitText(limits) }),
     guide('Receive webhooks'),
     guide('Verify signatures'),
-    guide('Responses and retries', { schedule: scheduleText(rules) }),
+    guide('Responses and retries', { schedule: scheduleText(config) }),
   ];
 }
 
@@ -60,10 +55,10 @@ function rateLimitText({ reads, writes }: RateLimits): string {
     : `A token can make ${limits.join(' and ')} per minute.`;
 }
 
-function scheduleText({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
+function scheduleText({ retryScheduleMs, deliveryTimeoutMs }: Config): string {
   const waits = retryScheduleMs.map((waitMs, index) => [String(index + 2), durationText(waitMs)]);
   return (
-    `Posthorn waits up to ${durationText(timeoutMs)} for a response and makes up to ${waits.length + 1} attempts:\n\n` +
+    `Posthorn waits up to ${durationText(deliveryTimeoutMs)} for a response and makes up to ${waits.length + 1} attempts:\n\n` +
     table(['Attempt', 'Wait after the previous attempt'], waits)
   );
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AuditOrigin, NewAuditEntry } from '../audit/audit.js';
+import { type AuditOrigin, entryAbout, type NewAuditEntry } from '../audit/audit.js';
 import { writeAudit } from '../audit/audit-store.js';
 import { readCell } from '../cells/relocation-store.js';
 import { type Database, readClockMs } from '../postgres/database.js';
@@ -133,14 +133,9 @@ export class Move {
 
   private async activate(from: Side, to: Side): Promise<void> {
     const { organizationId, origin, to: target } = this.#options;
-    const entry: NewAuditEntry = {
-      ...origin,
-      organization_id: organizationId,
-      workspace_id: null,
-      action: 'organization.moved',
-      target: { type: 'organization', id: organizationId },
-      changes: { cell: { from: from.name, to: to.name } },
-    };
+    const about = { organization_id: organizationId, workspace_id: null, id: organizationId };
+    const changes = { cell: { from: from.name, to: to.name } };
+    const entry = entryAbout('organization', about, 'organization.moved', changes, origin);
     await this.#serve(target, to, [entry]);
   }
 

@@ -1,4 +1,4 @@
-import type { AuditOrigin } from '../audit/audit.js';
+import { type AuditOrigin, entryAbout } from '../audit/audit.js';
 import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
@@ -79,17 +79,10 @@ async function record(
   const type = resources.eventTypeOf(change);
   const recorded = type && (await recordEvent(client, type, change, room));
   // This comes last, because it locks the organization's audit log until the transaction ends.
-  await writeAudit(client, [
-    {
-      organization_id: after.organization_id,
-      workspace_id: after.workspace_id,
-      ...origin,
-      actor: request.actor,
-      action: type ?? `${lifecycle.kind}.created`,
-      target: { type: lifecycle.kind, id: after.id },
-      changes: resources.resourceChanges(change),
-    },
-  ]);
+  const action = type ?? `${lifecycle.kind}.created`;
+  const by = { ...origin, actor: request.actor };
+  const changes = resources.resourceChanges(change);
+  await writeAudit(client, [entryAbout(lifecycle.kind, after, action, changes, by)]);
   return { outcome: 'done', resource: after, recorded };
 }
 

@@ -2,7 +2,7 @@ import type { Resources } from '../../types/resources.js';
 import type { EventOf, EventTypeName } from '../catalogue/catalogue.js';
 import { eventJson } from '../events/event.js';
 import { queryable, type TransactionClient } from '../events/recording-store.js';
-import type { Fault } from '../values/fault.js';
+import { InvalidInput } from '../values/fault.js';
 import { type CompletedMove, type CreationRequest, create, makeMove } from './moves.js';
 import { type LifecycleRequest, refusalOf, resourceBody } from './resource.js';
 import * as schemas from './resource-schema.js';
@@ -29,14 +29,8 @@ export type MoveEvent<
 > = Resources[Name]['moves'][Move] extends { event: infer Type } ? EventOrNone<Type> : never;
 
 /** Reports an invalid creation or move. The caller's transaction is untouched. */
-export class InvalidResource extends Error {
+export class InvalidResource extends InvalidInput {
   override name = 'InvalidResource';
-  readonly faults: readonly Fault[];
-
-  constructor(faults: readonly Fault[]) {
-    super(faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '));
-    this.faults = faults;
-  }
 }
 
 /** Reports a resource that does not exist, as far as the transaction can see. */

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
+import { limits } from '../engine/limits.js';
 import type { Outcome } from '../outcomes/outcome.js';
 import type { Verdict } from '../outcomes/retry-schedule.js';
 import type { Database } from '../postgres/database.js';
@@ -96,9 +97,6 @@ export interface TallyOptions {
   database: Database;
   logger: Logger;
   now: () => number;
-  everyMs: number;
-  /** The maximum number of webhooks with counts in memory. Beyond this, counts continue in new rows. */
-  webhooksMax: number;
 }
 
 /**
@@ -116,7 +114,7 @@ export class DeliveryTally {
     this.#options = options;
     const nowMs = options.now();
     this.#current = [new Span(1, nowMs), new Span(60, nowMs)];
-    this.#writing = new Repeating(options.everyMs, () => this.#write(), options.logger);
+    this.#writing = new Repeating(limits.tallyEveryMs, () => this.#write(), options.logger);
   }
 
   /** Counts an attempt that has just ended. */
@@ -126,7 +124,7 @@ export class DeliveryTally {
   }
 
   /** Replaces the spans that have ended, and those with counts of more webhooks than this. */
-  #turn(webhooksMax = this.#options.webhooksMax): void {
+  #turn(webhooksMax = limits.talliedWebhooks): void {
     const nowMs = this.#options.now();
     this.#current = this.#current.map((span) => {
       if (span.goesOn(nowMs, webhooksMax)) return span;

@@ -150,6 +150,9 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
   };
 }
 
+/** Allows only public addresses. */
+export const publicOnly = createAddressPolicy([]);
+
 /** Judges the hostname of a WHATWG `URL` without DNS. Returns `unknown` if only DNS can decide. */
 export function judgeUrlHost(hostname: string, policy: AddressPolicy): AddressVerdict | 'unknown' {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;

@@ -10,6 +10,16 @@ export interface Fault {
   readonly detail: string;
 }
 
+/** Reports everything that is wrong with a value. */
+export class InvalidInput extends Error {
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '));
+    this.faults = faults;
+  }
+}
+
 /** An error. For a keyword such as `anyOf`, `tried` has the errors of the branches. */
 interface Finding {
   readonly error: ErrorObject;

@@ -74,6 +74,11 @@ export function unavailable(detail: string, retryAfterSeconds = 1): Problem {
   return new Problem('unavailable', detail, { headers: { 'Retry-After': String(retryAfterSeconds) } });
 }
 
+/** Returns the problem of a request that exceeds a limit, and may be repeated after this many seconds. */
+export function rateLimited(detail: string, retryAfterSeconds: number): Problem {
+  return new Problem('rate_limited', detail, { headers: { 'Retry-After': String(retryAfterSeconds) } });
+}
+
 /**
  * Faults that any parameter can have. They say nothing about the cursor itself, so the advice for an invalid cursor,
  * which is to start again without one, does not fit.

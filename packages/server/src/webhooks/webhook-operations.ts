@@ -7,7 +7,7 @@ import type { EventContext } from '../events/event-routes.js';
 import { batchOf, recordBatch } from '../events/recording-store.js';
 import { levelFor } from '../signals/reported-error.js';
 import { newId } from '../values/identifier.js';
-import { Problem } from '../values/problem.js';
+import { Problem, rateLimited } from '../values/problem.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { parseInstantMs } from '../values/time.js';
 import { storedFilter } from './filter.js';
@@ -281,7 +281,7 @@ export async function test(
   await writes.writeWebhook(database, request, async (client) => {
     if (!(await countTest(client, webhook, new Date(now()), webhooks.testsPerMinuteMax))) {
       const detail = `A webhook can be tested ${webhooks.testsPerMinuteMax} times per minute.`;
-      throw new Problem('rate_limited', detail, { headers: { 'Retry-After': '60' } });
+      throw rateLimited(detail, 60);
     }
     const changes = changesBetween(undefined, { event_type: type });
     return { webhook, action: 'webhook.tested', changes, result: undefined };

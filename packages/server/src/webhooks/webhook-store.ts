@@ -8,12 +8,11 @@ const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.descriptio
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.secret_rotated_at, w.revision,
          w.destination_changed_at, w.filter, w.retry_schedule, w.expires_at, w.format, w.template,
          w.format_changed_at`;
-const health = (column: string) => `
+const health = (column: string, name = column) => `
          (select h.${column} from posthorn.webhook_health h
-           where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
+           where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${name}`;
 export const webhookColumns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')},
-         (select h.incident_since from posthorn.webhook_health h
-           where h.organization_id = w.organization_id and h.webhook_id = w.id) as failing_since`;
+         ${health('incident_since', 'failing_since')}`;
 
 export interface WebhookKey {
   organization_id: string;

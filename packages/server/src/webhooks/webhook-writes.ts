@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { storeWithWrite } from '../access/idempotency.js';
-import { type Changes, changesBetween } from '../audit/audit.js';
+import { type Changes, changesBetween, entryAbout } from '../audit/audit.js';
 import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import type { Database, Queryable } from '../postgres/database.js';
@@ -57,11 +57,9 @@ export function writeWebhook<Result>(
   return auditedWrite(database, request.token.organization_id, async (client) => {
     const { result, webhook, action, changes, response } = await work(client);
     if (action) {
-      const { organization_id, workspace_id, id } = webhook;
       const { token, id: request_id, sourceAddress: source_address } = request;
       const origin = { actor: token.actor, request_id, source_address };
-      const target = { type: 'webhook', id };
-      await writeAudit(client, [{ organization_id, workspace_id, ...origin, action, target, changes }]);
+      await writeAudit(client, [entryAbout('webhook', webhook, action, changes, origin)]);
     }
     if (response) await storeWithWrite(client, request, response);
     return result;
@@ -200,11 +198,9 @@ function deleteOne({ database, now }: JobContext): Promise<Webhook | undefined> 
   return database.transaction(async (client) => {
     const webhook = await deleteExpired(client, new Date(now()));
     if (!webhook) return undefined;
-    const { organization_id, workspace_id, id } = webhook;
     const origin = { actor: serviceActor, request_id: null, source_address: null };
-    const what = { action: 'webhook.deleted', target: { type: 'webhook', id } };
     const changes = changesBetween(auditedFields(webhook), undefined);
-    await writeAudit(client, [{ organization_id, workspace_id, ...origin, ...what, changes }]);
+    await writeAudit(client, [entryAbout('webhook', webhook, 'webhook.deleted', changes, origin)]);
     return webhook;
   });
 }

@@ -19,6 +19,7 @@ import { openHeaders } from '../../src/webhooks/webhook-headers.js';
 import { event, record, sendRequest } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
+import { setLimits } from '../support/limits.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
 import { Posthorn as Command, serve } from '../support/process.js';
 import { hangs, startReceiver } from '../support/receiver.js';
@@ -807,10 +808,9 @@ it('the hourly counts are complete after a move, whenever the nodes write them, 
   const webhook = { id: 'WHK-1', organization_id: tenant.organization, workspace_id: null };
   const hourMs = Date.now() - (Date.now() % 3_600_000);
   let nowMs = hourMs;
-  const tally = new DeliveryTally({
-    ...{ database: east.database, logger: pino({ level: 'silent' }), now: () => nowMs },
-    ...{ everyMs: 5, webhooksMax: 100 },
-  });
+  setLimits({ tallyEveryMs: 5 });
+  const logger = pino({ level: 'silent' });
+  const tally = new DeliveryTally({ database: east.database, logger, now: () => nowMs });
   const deliver = async (durationMs: number, count: number) => {
     const outcome = { kind: 'response', httpStatus: 200, durationMs } as Outcome;
     tally.note(webhook, outcome, { kind: 'delivered' });

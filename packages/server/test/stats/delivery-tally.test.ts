@@ -6,6 +6,7 @@ import type { Database } from '../../src/postgres/database.js';
 import { readDeliveryCounts } from '../../src/stats/count-store.js';
 import { DeliveryTally, type TallyOptions } from '../../src/stats/delivery-tally.js';
 import { freshDatabase } from '../support/database.js';
+import { setLimits } from '../support/limits.js';
 import { eventually } from '../support/tenant.js';
 
 const { database } = await freshDatabase();
@@ -15,8 +16,14 @@ const delivered: [Outcome, Verdict] = [
   { kind: 'response', httpStatus: 200, durationMs: 7, response: null, headers: {}, retryAfterMs: undefined },
   { kind: 'delivered' },
 ];
-const tallyOf = (now: () => number, given: Partial<TallyOptions> = {}) =>
-  new DeliveryTally({ database, logger: silent, now, everyMs: 60_000, webhooksMax: 100, ...given });
+function tallyOf(
+  now: () => number,
+  given: Partial<TallyOptions> & { everyMs?: number; webhooksMax?: number } = {},
+): DeliveryTally {
+  const { everyMs = 60_000, webhooksMax = 100, ...options } = given;
+  setLimits({ tallyEveryMs: everyMs, talliedWebhooks: webhooksMax });
+  return new DeliveryTally({ database, logger: silent, now, ...options });
+}
 const webhook = (organization_id: string, n = 0) => ({
   id: `WHK-${n}`,
   organization_id,
