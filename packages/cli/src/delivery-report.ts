@@ -125,9 +125,6 @@ export function stateOf({ status, final }: Pick<Delivery, 'status' | 'final'>) {
 }
 
 /** Returns whether a delivery waits until its webhook is active: it has not ended, but has no next attempt. */
-export function isHeld({
-  final,
-  next_attempt_at: next,
-}: Pick<Delivery, 'final' | 'next_attempt_at'>): boolean {
-  return !final && next === null;
+export function isHeld(delivery: Pick<Delivery, 'final' | 'next_attempt_at'>): boolean {
+  return !delivery.final && delivery.next_attempt_at === null;
 }

@@ -65,21 +65,18 @@ export function exactType(type: string, option: string): string {
 
 const pageMax = 100;
 
+interface Listed<Row> {
+  list: (limit: number) => List<Row>;
+  columns: readonly Column<Row>[];
+  what: string;
+  /** Returns a line to print below the table, for people. */
+  noteOn?: (rows: readonly Row[]) => string | undefined;
+}
+
 /** Prints the first results of a list: a table on a terminal, JSON lines with `--json`. */
 export async function printList<Row extends object>(
   { options, terminal, texts }: ApiContext,
-  {
-    list,
-    columns,
-    what,
-    noteOn,
-  }: {
-    list: (limit: number) => List<Row>;
-    columns: readonly Column<Row>[];
-    what: string;
-    /** Returns a line to print below the table, for people. */
-    noteOn?: (rows: readonly Row[]) => string | undefined;
-  },
+  { list, columns, what, noteOn }: Listed<Row>,
 ): Promise<void> {
   const limit = limitOf(options);
   const shown: Row[] = [];

@@ -40,7 +40,9 @@ const range = {
 };
 const page = {
   limit: {
-    ...{ type: 'integer', minimum: 1, maximum: 100 },
+    type: 'integer',
+    minimum: 1,
+    maximum: 100,
     description: 'Maximum number of results. Default: 20.',
   },
   cursor: text(

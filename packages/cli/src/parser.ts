@@ -54,7 +54,8 @@ function givenTo(command: Command, args: readonly string[]): Given {
   const { tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(types),
-    ...{ strict: false, tokens: true },
+    strict: false,
+    tokens: true,
   });
   const words: string[] = [];
   const texts: Record<string, string> = {};

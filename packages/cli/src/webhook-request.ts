@@ -58,15 +58,17 @@ function bodyOf(format: Format, event: Event, payload: string): string {
     }
     case 'cloudevents': {
       const attributes = {
-        ...{ specversion: '1.0', id, source: `/organizations/${encodeURIComponent(organization_id)}`, type },
-        ...{
-          time: created_at,
-          subject: `${subject.type}/${subject.id}`,
-          datacontenttype: 'application/json',
-        },
+        specversion: '1.0',
+        id,
+        source: `/organizations/${encodeURIComponent(organization_id)}`,
+        type,
+        time: created_at,
+        subject: `${subject.type}/${subject.id}`,
+        datacontenttype: 'application/json',
         organizationid: organization_id,
         ...(workspace_id !== null && { workspaceid: workspace_id }),
-        ...{ actortype: actor.type, actorid: actor.id },
+        actortype: actor.type,
+        actorid: actor.id,
       };
       return `${opened(attributes)},"data":${payload}}`;
     }

@@ -111,7 +111,8 @@ export class Tail implements AsyncIterable<Event> {
     };
     try {
       const opening = this.#transport.open({
-        ...{ method: 'GET', path: '/v1/events/tail' },
+        method: 'GET',
+        path: '/v1/events/tail',
         query: this.#query,
         headers: {
           Accept: 'text/event-stream',

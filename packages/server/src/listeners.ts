@@ -3,8 +3,7 @@ import { requirePlatformToken, TokenDirectory } from './access/auth.js';
 import { GuessLimit } from './access/rate-limits.js';
 import type { LiveCatalogue } from './catalogue/live-catalogue.js';
 import type { DeliveryParts } from './delivering.js';
-import { Recorder } from './events/recorder.js';
-import type { RecordedBatch } from './events/recording-store.js';
+import { Recorder, type RecorderOptions } from './events/recorder.js';
 import { healthRoutes, metricsRoute } from './operations/monitoring-routes.js';
 import type { Tracing } from './operations/tracing.js';
 import { createPlatformApi } from './platform-api.js';
@@ -77,17 +76,20 @@ export class Listeners {
 
   async #openPlatform(token: string, publicUrl: string | undefined): Promise<string> {
     const { config, database, delivery, metrics } = this.#parts;
-    const { room } = delivery.control;
-    // Hands the deliveries of a recording straight to the engine.
-    const onRecorded = (batch: RecordedBatch) => {
-      delivery.control.accept(batch);
-      metrics.eventsRecorded.inc(batch.events.length);
+    const options: RecorderOptions = {
+      database,
+      room: delivery.control.room,
+      // Hands the deliveries of a recording straight to the engine.
+      onRecorded: (batch) => {
+        delivery.control.accept(batch);
+        metrics.eventsRecorded.inc(batch.events.length);
+      },
     };
     const app = await createPlatformApi({
       ...this.#parts,
       guesses: this.#guesses,
-      recorder: new Recorder(database, room, onRecorded),
-      resources: { database, room, onRecorded },
+      recorder: new Recorder(options),
+      resources: options,
       publicUrl,
       token,
     });

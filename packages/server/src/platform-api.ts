@@ -7,7 +7,7 @@ import { catalogueRoutes } from './catalogue/catalogue-routes.js';
 import { consoleLinks, publicUrlOf } from './console/console.js';
 import { createEventChecker } from './events/new-event.js';
 import { OrganizationLimiter } from './events/organization-limits.js';
-import type { Recorder } from './events/recorder.js';
+import type { Recorder, RecorderOptions } from './events/recorder.js';
 import { prepareRecording, type RecordTracer, recordingRoute } from './events/recording-routes.js';
 import { countWaiting } from './events/recording-store.js';
 import { healthRoutes, metricsRoute } from './operations/monitoring-routes.js';
@@ -15,7 +15,6 @@ import type { PublicApiParts } from './public-api.js';
 import { platformGuides } from './reference/guides.js';
 import { type DocumentInfo, serveApiDocument } from './reference/openapi.js';
 import { referenceRoutes } from './reference/reference.js';
-import type { MoverOptions } from './resources/moves.js';
 import { recordedPayloads } from './resources/resource-operations.js';
 import { lifecycleTags } from './resources/resource-routes.js';
 import { version } from './settings/config.js';
@@ -30,7 +29,7 @@ export interface PlatformApiParts
   > {
   token: string;
   recorder: Recorder;
-  resources: MoverOptions;
+  resources: RecorderOptions;
   tracer: RecordTracer | undefined;
   catalogue: Catalogue & { refresh: () => Promise<void> };
   /** The address of the public listener. Undefined if this node has none. */

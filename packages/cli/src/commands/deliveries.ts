@@ -28,7 +28,8 @@ export const deliveriesList = apiCommand({
     ),
     type: sets('event_type', 'type', 'Only deliveries of events of this type.', exactType),
     status: {
-      ...{ field: 'status', ...oneOf(...(Object.keys(deliveryStates) as (keyof typeof deliveryStates)[])) },
+      field: 'status',
+      ...oneOf(...(Object.keys(deliveryStates) as (keyof typeof deliveryStates)[])),
       description:
         'Only deliveries with this status. A failed delivery is either retrying (another attempt follows) or given_up.',
     },

@@ -34,7 +34,9 @@ export const eventsList = apiCommand({
   options: {
     ...filters,
     order: {
-      ...{ field: 'order', ...oneOf('desc', 'asc'), fallback: 'desc' },
+      field: 'order',
+      ...oneOf('desc', 'asc'),
+      fallback: 'desc',
       description: 'Newest first (desc) or oldest first (asc).',
     },
     ...listOptions,

@@ -18,7 +18,8 @@ export const stats = apiCommand({
     ),
     ...rangeOptions,
     interval: {
-      ...{ field: 'interval', ...oneOf('minute', 'hour', 'day') },
+      field: 'interval',
+      ...oneOf('minute', 'hour', 'day'),
       description: 'Length of time that each row covers. Default: depends on the length of the time range.',
     },
     json,

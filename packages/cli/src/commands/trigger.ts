@@ -29,7 +29,9 @@ export const trigger: Command = {
       value: 'path=value',
       description:
         'Replace a value in the sample, such as payload.amount_minor=100, if the schema of the service allows it. Can be repeated.',
-      ...{ repeats: true, field: 'changes', read: changeOf },
+      repeats: true,
+      field: 'changes',
+      read: changeOf,
     },
     format: formatOption,
     secret: {

@@ -22,12 +22,16 @@ export const verifyCommand: Command = {
         'File that contains a request: its headers, an empty line and the body, as saved by posthorn listen --save. Default: standard input.',
     },
     tolerance: {
-      ...{ field: 'tolerance', value: 'seconds', fallback: '300', read: secondsOf },
+      field: 'tolerance',
+      value: 'seconds',
+      fallback: '300',
+      read: secondsOf,
       description: 'How much the time of the request may differ from the current time, in either direction.',
     },
     'any-age': { description: 'Accept a request of any age. Saved requests are usually old.' },
     signature: {
-      ...{ field: 'signature', value: oneSignature.value },
+      field: 'signature',
+      value: oneSignature.value,
       read: (text, option) => oneSignature.read(text.toLowerCase(), option),
       description:
         'Check only this signature, like a receiver that verifies only one. Default: both must be valid.',

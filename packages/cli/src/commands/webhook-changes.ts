@@ -71,7 +71,8 @@ const webhooksCreate = apiCommand({
     workspace: sets('workspace_id', 'WS-x', 'Send only events from this workspace.'),
     secret: { ...secret, description: `${secret.description} Environment: POSTHORN_WEBHOOK_SECRET.` },
     disabled: {
-      ...{ field: 'status', read: () => 'disabled' },
+      field: 'status',
+      read: () => 'disabled',
       description: 'Do not verify the webhook until it is activated.',
     },
     json,
@@ -134,7 +135,9 @@ const webhooksPreview = apiCommand({
   options: {
     events: { ...settings.events, fallback: '*' },
     workspace: sets('workspace_id', 'WS-x', 'Only events from this workspace.'),
-    ...{ filter: settings.filter, format: settings.format, template: settings.template },
+    filter: settings.filter,
+    format: settings.format,
+    template: settings.template,
     from: sets('from', 'time', 'Start of the time range. Default: 24 hours before its end.'),
     to: sets('to', 'time', 'End of the time range. Default: now.'),
     json,

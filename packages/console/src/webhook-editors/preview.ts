@@ -66,7 +66,10 @@ export function sampleEvent(
   const [domain = ''] = type.split('.');
   const { id = '' } = sample as { id?: string };
   return {
-    ...{ id: 'EVT-01K1RB6W8Y0A2C4E6G8J0M2P4R', type, organization_id, workspace_id: null },
+    id: 'EVT-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+    type,
+    organization_id,
+    workspace_id: null,
     actor: { type: 'user', id: 'USR-ada' },
     subject: { type: domain, id },
     payload: sample as Record<string, unknown>,

@@ -195,7 +195,9 @@ function Sample({ type, draft }: SampleProps) {
 /** The body of a request for the newest event of a type: only the service knows how it looks in the other formats. */
 function NewestBody({ type, draft: { format, template } }: SampleProps) {
   const { data, error } = usePreview({
-    ...{ event_types: [type], from: '2000-01-01', format },
+    event_types: [type],
+    from: '2000-01-01',
+    format,
     template: (parsed(template) ?? null) as Record<string, unknown> | null,
   });
   if (!data || error) return null;

@@ -80,7 +80,10 @@ export class TokenDirectory {
     const token = findToken(this.#database, hash);
     // Unknown tokens are not cached, so that guessing cannot fill the cache.
     this.#remembered.set(key, { sinceMs: nowMs, token });
-    if (this.#remembered.size > rememberedMax) this.#forgetOldest();
+    if (this.#remembered.size > rememberedMax) {
+      const [oldest = ''] = this.#remembered.keys();
+      this.#remembered.delete(oldest);
+    }
     try {
       const found = await token;
       if (!found) this.#remembered.delete(key);
@@ -91,11 +94,6 @@ export class TokenDirectory {
       else this.#remembered.delete(key);
       throw error;
     }
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#remembered.keys().next();
-    if (!oldest.done) this.#remembered.delete(oldest.value);
   }
 
   /** Writes the last-used times collected since the last call, in one statement. */

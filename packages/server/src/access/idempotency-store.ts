@@ -7,12 +7,7 @@ export interface RequestKey {
   key: string;
 }
 
-const valuesOf = ({ organization_id, token_id, route, key }: RequestKey) => [
-  organization_id,
-  token_id,
-  route,
-  key,
-];
+const valuesOf = (held: RequestKey) => [held.organization_id, held.token_id, held.route, held.key];
 
 /** An earlier request with the same key, and its response if there is one yet. */
 export interface EarlierRequest {

@@ -38,10 +38,8 @@ export function changeOf(
 }
 
 /** Returns the entries of `event_types` that a change affects, and by which type each of them is affected. */
-export function affectedSubscriptions({
-  changed,
-  removed,
-}: CatalogueChange): { entry: string; type: string }[] {
+export function affectedSubscriptions(change: CatalogueChange): { entry: string; type: string }[] {
+  const { changed, removed } = change;
   const breaking = changed.filter((one) => one.breaking.length > 0).map(({ type }) => type);
   return [
     ...[...removed, ...breaking].map((type) => ({ entry: type, type })),

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import * as demo from '@posthorn/demo';
 import type { Logger } from 'pino';
-import { CommandFailure, shellWord } from 'posthorn';
+import { CommandFailure, invalid, shellWord } from 'posthorn';
 import { startService } from '../service.js';
 import { type Config, settings, unknownSettings } from '../settings/config.js';
 import { platformToken } from '../settings/keys.js';
 import { createAddressPolicy } from '../values/address.js';
 import { parseDurationMs } from '../values/time.js';
-import { invalidOption, type OperatorContext } from './operator.js';
+import type { OperatorContext } from './operator.js';
 import * as serving from './service-process.js';
 
 const forMsMax = 7 * 86_400_000;
@@ -17,7 +17,7 @@ const sameSignalMs = 1_000;
 export async function runDemoCommand({ options, config, env, terminal }: OperatorContext): Promise<void> {
   const rate = options.rate ?? '20/s';
   const perSecond = demo.parseRate(rate);
-  if (perSecond === undefined) throw invalidOption('rate', rate, demo.rateAccepts);
+  if (perSecond === undefined) throw invalid('rate', rate, demo.rateAccepts);
   const forMs = options.for === undefined ? undefined : timeOf(options.for);
   for (const warning of unknownSettings(env)) console.error(warning);
   requireSettings(config);
@@ -156,7 +156,7 @@ class LogKeeper {
 function timeOf(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms > 0 && ms <= forMsMax) return ms;
-  throw invalidOption('for', text, 'a duration such as 60s or 10m, at most 7d');
+  throw invalid('for', text, 'a duration such as 60s or 10m, at most 7d');
 }
 
 function farewell({ databaseUrl, dataDir }: Config): string[] {

@@ -90,7 +90,11 @@ async function createReadRoutes(
   });
   const { catalogue } = await readCatalogue(database);
   const parts: Partial<PublicApiParts> = {
-    ...{ config, catalogue, database, now: Date.now, stopping },
+    config,
+    catalogue,
+    database,
+    now: Date.now,
+    stopping,
     eventReads: (work) => work(database),
     recorded: new Notifier(),
     tokens: { allows: async () => true } as Partial<TokenDirectory> as TokenDirectory,

@@ -26,12 +26,8 @@ export interface OperatorContext extends cli.Context {
 }
 
 /** Turns an operator command into one that the command line can run. */
-export function operatorCommand({
-  showsSettings,
-  fallbacks = {},
-  run,
-  ...command
-}: OperatorCommand): cli.Command {
+export function operatorCommand(given: OperatorCommand): cli.Command {
+  const { showsSettings, fallbacks = {}, run, ...command } = given;
   return {
     summary: cli.operatorSummaries[command.name]!,
     ...command,
@@ -41,10 +37,10 @@ export function operatorCommand({
       const loopback = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
       const { processes } = options;
       if (processes !== undefined && settings.processes.parse(processes) === undefined)
-        throw invalidOption('processes', processes, settings.processes.accepts);
-      const given = processes === undefined ? {} : { POSTHORN_PROCESSES: processes };
+        throw cli.invalid('processes', processes, settings.processes.accepts);
+      const own = processes === undefined ? {} : { POSTHORN_PROCESSES: processes };
       try {
-        const config = readConfig({ ...context.env, ...given }, { ...fallbacks, ...loopback });
+        const config = readConfig({ ...context.env, ...own }, { ...fallbacks, ...loopback });
         await run({ ...context, config });
       } catch (error) {
         throw failureOf(error);
@@ -105,11 +101,7 @@ export function workspaceOf({ workspace }: cli.Options): string | undefined {
 
 export function matching(option: string, text: string, pattern: string): string {
   if (new RegExp(pattern).test(text)) return text;
-  throw invalidOption(option, text, `${patternInWords(pattern)}`);
-}
-
-export function invalidOption(option: string, text: string | undefined, expected: string): cli.UsageError {
-  return new cli.UsageError(`--${option}: '${text}' is not valid. Expected ${expected}.`);
+  throw cli.invalid(option, text, `${patternInWords(pattern)}`);
 }
 
 /** Returns the requested time range. */
@@ -126,7 +118,7 @@ function timeOf(name: 'from' | 'to', edge: 'start' | 'end', options: cli.Options
   const ms = parseInstantMs(cli.instantOf(text), edge);
   if (ms !== undefined) return ms;
   const time = 'a time with Z or an offset (2026-11-15T09:30:00Z)';
-  throw invalidOption(name, text, `a date (2026-11-15), ${time}, or how long ago (1h)`);
+  throw cli.invalid(name, text, `a date (2026-11-15), ${time}, or how long ago (1h)`);
 }
 
 /** What happened to a statement that took too long. */

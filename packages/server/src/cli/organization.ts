@@ -1,4 +1,4 @@
-import { CommandFailure, json, requireConfirmation, UsageError } from 'posthorn';
+import { CommandFailure, invalid, json, requireConfirmation, UsageError } from 'posthorn';
 import { nameMax, renameOrganization } from '../access/organization-store.js';
 import { operatorOrigin } from '../audit/audit-store.js';
 import { isDatabaseUrl } from '../postgres/connection.js';
@@ -14,7 +14,7 @@ import { identifierPattern, textPattern } from '../values/pattern.js';
 import type { SecretBox } from '../values/secret-box.js';
 import { dayMs, parseDurationMs } from '../values/time.js';
 import type { OperatorCommand, OperatorContext } from './operator.js';
-import { invalidOption, unreachableFailure, withDatabase, writtenHere } from './operator.js';
+import { unreachableFailure, withDatabase, writtenHere } from './operator.js';
 
 /** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
@@ -144,10 +144,12 @@ async function moveOrAbort(context: OperatorContext, cells: Cells): Promise<void
     else if (result) terminal.line(JSON.stringify({ organization_id: organizationId, ...result }));
   };
   const stopMsMax = parseDurationMs(options['max-stop'] ?? '60s');
-  if (stopMsMax === undefined)
-    throw invalidOption('max-stop', options['max-stop'], 'a duration such as 60s or 5m');
+  if (stopMsMax === undefined) throw invalid('max-stop', options['max-stop'], 'a duration such as 60s or 5m');
   const move = new Move({
-    ...{ ...cells, stopMsMax, origin: operatorOrigin(), secrets: await secretsOf(config, env) },
+    ...cells,
+    stopMsMax,
+    origin: operatorOrigin(),
+    secrets: await secretsOf(config, env),
     onEstimate: async (counted, stopMs) => {
       print(
         `${organizationId} has ${grouped(counted)} rows. Writes will be rejected for about ${seconds(stopMs)} seconds.`,
@@ -176,9 +178,8 @@ async function moveOrAbort(context: OperatorContext, cells: Cells): Promise<void
   const [copy_ms, stopped_ms] = [elapsedMs('copy', 'leave'), elapsedMs('stopped', 'done')];
   const copied = copy_ms === null ? '' : ` ${grouped(rows)} rows were copied in ${seconds(copy_ms)} seconds.`;
   const stopped = stopped_ms === null ? '' : ` Writes were rejected for ${seconds(stopped_ms)} seconds.`;
-  print(`${organizationId} has moved from cell ${from} to cell ${to}.${copied}${stopped}`, {
-    ...{ from, to, rows, copy_ms, stopped_ms },
-  });
+  const result = { from, to, rows, copy_ms, stopped_ms };
+  print(`${organizationId} has moved from cell ${from} to cell ${to}.${copied}${stopped}`, result);
 }
 
 const steps: Record<Step | 'done', string> = {

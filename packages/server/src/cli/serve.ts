@@ -78,11 +78,8 @@ export const demo: OperatorCommand = {
     rateLimitWrites: '0',
     logLevel: 'warn',
   },
-  run: async (context) => {
-    // Imported here because no other command needs it.
-    const { runDemoCommand } = await import('./demo-run.js');
-    await runDemoCommand(context);
-  },
+  // Imported here because no other command needs it.
+  run: async (context) => (await import('./demo-run.js')).runDemoCommand(context),
 };
 
 export const migrateCommand: OperatorCommand = {

@@ -135,7 +135,7 @@ function tokenOf(options: cli.Options, nowMs: number): tokens.Token {
     options.expires === undefined ? tokens.defaultLifetimeMs : parseDurationMs(options.expires);
   const expected = 'a duration such as 90d, 12h or 30m, at most 36500d';
   if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > tokens.lifetimeMsMax)
-    throw operator.invalidOption('expires', options.expires, expected);
+    throw cli.invalid('expires', options.expires, expected);
   if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined))
     throw new cli.UsageError('--actor-type and --actor-id must be used together.');
   const actorId = options['actor-id'];

@@ -15,9 +15,17 @@ export function deliveryBody(delivery: StoredDelivery, webhookIsActive: boolean)
   const { status, attempts, attempted_at, created_at, due_at } = delivery;
   const attempted = attempts > 0 && attempted_at !== null;
   const base = {
-    ...{ id, webhook_id, event_id, event_type, status: statusOf(status, attempted) },
+    id,
+    webhook_id,
+    event_id,
+    event_type,
+    status: statusOf(status, attempted),
     final: status !== 'pending',
-    ...{ http_status, error, duration_ms, attempts, created_at },
+    http_status,
+    error,
+    duration_ms,
+    attempts,
+    created_at,
   };
   if (status === 'success')
     return { ...base, delivered_at: new Date((attempted_at?.getTime() ?? 0) + (duration_ms ?? 0)) };

@@ -101,9 +101,8 @@ export function deliveryRoutes({ database, earliestMs, userAgent }: DeliveryCont
         const sent = await sentRequest(database, request, context);
         const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
         const webhookIsActive = webhook.status === 'active';
-        const attempt_log = attemptLog(delivery, webhookIsActive, {
-          ...{ url: webhook.url, bodyBytes, secretRotatedAt: webhook.secret_rotated_at },
-        });
+        const about = { url: webhook.url, bodyBytes, secretRotatedAt: webhook.secret_rotated_at };
+        const attempt_log = attemptLog(delivery, webhookIsActive, about);
         return { data: { ...deliveryBody(delivery, webhookIsActive), attempt_log, request: sent } };
       },
     }),

@@ -181,7 +181,7 @@ function causeOf(
   delivery: LeasedDelivery,
   outcome: Outcome,
   verdict: Verdict,
-  at: Date,
+  attempted_at: Date,
   { url, secretRotatedAt }: Target,
 ): object {
   const facts = factsOf(outcome, url);
@@ -190,11 +190,9 @@ function causeOf(
   const next: NextAttempt =
     waitMs === undefined
       ? { kind: 'none' }
-      : { kind: 'due', at: new Date(at.getTime() + duration_ms + waitMs) };
-  const { error_detail, remedy } = diagnose({
-    ...{ purpose: 'delivery', next, attempted_at: at, ...facts },
-    ...{ url: url.href, deliveryId: delivery.delivery_id, secretRotatedAt },
-  });
+      : { kind: 'due', at: new Date(attempted_at.getTime() + duration_ms + waitMs) };
+  const about = { url: url.href, deliveryId: delivery.delivery_id, secretRotatedAt };
+  const { error_detail, remedy } = diagnose({ purpose: 'delivery', next, attempted_at, ...facts, ...about });
   return { error, http_status, error_detail, remedy };
 }
 

@@ -193,16 +193,18 @@ export function eventPageStatement(
 export const eventPage = (filter: EventFilter, limit: number) =>
   pageStatement(eventTable, filter, 'desc', undefined, limit);
 
+interface EventKey {
+  id: string;
+  organization_id: string;
+  workspace_id: string | undefined;
+  createdMs: number;
+  earliestMs: number;
+}
+
 /** Reads one event of this organization (and workspace, if given), if it is within its retention period. */
 export async function readEvent(
   database: Queryable,
-  key: {
-    id: string;
-    organization_id: string;
-    workspace_id: string | undefined;
-    createdMs: number;
-    earliestMs: number;
-  },
+  { id, organization_id, workspace_id, createdMs, earliestMs }: EventKey,
 ): Promise<StoredEvent | undefined> {
   const { rows } = await database.query<StoredEvent>({
     name: 'event by id',
@@ -211,13 +213,7 @@ export async function readEvent(
     from posthorn.events
    where organization_id = $1 and created_at = $2 and id = $3
          and created_at >= $4 and ($5::text is null or workspace_id = $5)`,
-    values: [
-      key.organization_id,
-      new Date(key.createdMs),
-      key.id,
-      new Date(key.earliestMs),
-      key.workspace_id ?? null,
-    ],
+    values: [organization_id, new Date(createdMs), id, new Date(earliestMs), workspace_id ?? null],
   });
   return rows[0];
 }

@@ -76,6 +76,14 @@ export function eventJson(event: StoredEvent): string {
   return `${head.slice(0, -1)},"payload":${event.payload},"created_at":"${event.created_at.toISOString()}"}`;
 }
 
+/** Returns who caused an event and what it is about, as they are stored. */
+export const referenceColumns = (actor: Reference, subject: Reference) => ({
+  actor_type: actor.type,
+  actor_id: actor.id,
+  subject_type: subject.type,
+  subject_id: subject.id,
+});
+
 const idStart = '{"id":"'.length;
 const timeLength = '2026-11-15T09:30:00.000Z'.length;
 

@@ -5,6 +5,14 @@ import { type Problem, unavailable } from '../values/problem.js';
 import { type Queued, RecordingQueue, secondMs } from './recording-queue.js';
 import * as recordings from './recording-store.js';
 
+export interface RecorderOptions {
+  database: Database;
+  /** Returns the room of this node for the deliveries of a recording. */
+  room: () => recordings.Room;
+  /** Called with the recorded batch after the commit. */
+  onRecorded: (batch: recordings.RecordedBatch) => void;
+}
+
 interface Waiting extends Queued {
   batch: recordings.NewBatch;
   resolve: (recorded: readonly recordings.RecordedEvent[]) => void;
@@ -49,23 +57,15 @@ const waitMsMax = 2_000;
  * under load, hundreds of requests share one commit.
  */
 export class Recorder {
-  readonly #database: Database;
-  readonly #room: () => recordings.Room;
-  readonly #onRecorded: (batch: recordings.RecordedBatch) => void;
+  readonly #options: RecorderOptions;
   readonly #keyed = new Semaphore(keyedMax, keyedEachMax);
   /** Requests without keys that wait for a transaction. */
   readonly #waiting = new RecordingQueue<Waiting>();
   #timer: NodeJS.Timeout | undefined;
   #heldBytes = 0;
 
-  constructor(
-    database: Database,
-    room: () => recordings.Room,
-    onRecorded: (batch: recordings.RecordedBatch) => void,
-  ) {
-    this.#database = database;
-    this.#room = room;
-    this.#onRecorded = onRecorded;
+  constructor(options: RecorderOptions) {
+    this.#options = options;
   }
 
   /**
@@ -152,14 +152,15 @@ export class Recorder {
   }
 
   async #commit(batch: recordings.NewBatch): Promise<readonly recordings.RecordedEvent[]> {
+    const { database, room, onRecorded } = this.#options;
     try {
-      const recorded = await recordings.recordBatch(this.#database, batch, this.#room());
-      this.#onRecorded(recorded);
+      const recorded = await recordings.recordBatch(database, batch, room());
+      onRecorded(recorded);
       return recorded.events;
     } catch (error) {
       // If the database neither refused the batch nor was unreachable, the error is a bug after the commit. Then,
       // deliveries may be leased to this node without its knowledge, and would wait until the process ends.
-      if (!isRefused(error) && !errors.isUnreachable(error)) this.#database.onLeaseInDoubt();
+      if (!isRefused(error) && !errors.isUnreachable(error)) database.onLeaseInDoubt();
       throw error;
     }
   }

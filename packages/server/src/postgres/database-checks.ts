@@ -59,13 +59,9 @@ export interface Obstacle {
 }
 
 /** Returns why Posthorn cannot use this database: the doctor reports all of it, and the first one stops a migration. */
-export function obstaclesIn({
-  version,
-  version_number,
-  settings,
-  isolation_repair,
-}: DatabaseFacts): readonly Obstacle[] {
-  const { server_encoding: encoding, default_transaction_isolation: isolation } = settings;
+export function obstaclesIn(facts: DatabaseFacts): readonly Obstacle[] {
+  const { version, version_number, isolation_repair } = facts;
+  const { server_encoding: encoding, default_transaction_isolation: isolation } = facts.settings;
   const obstacles: Obstacle[] = [];
   if (version_number < 150_000)
     obstacles.push({

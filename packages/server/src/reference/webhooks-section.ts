@@ -169,10 +169,8 @@ export function serveEventsDocument(app: FastifyInstance, catalogue: Catalogue, 
 /** Returns the AsyncAPI 3.0 document: one channel, with a message for each event type. */
 function eventsDocument(catalogue: Catalogue, version: string): object {
   // A discriminator is a string in AsyncAPI, so the union of all envelopes is left out.
-  const {
-    requests,
-    schemas: { Envelope: _, ...schemas },
-  } = webhooksSection(catalogue);
+  const { requests, schemas: all } = webhooksSection(catalogue);
+  const { Envelope: _, ...schemas } = all;
   const nameOf = (type: string) => type.replaceAll('.', '_');
   const messages = catalogue.list().map((one) => {
     const { schema: payload, example } = requests[one.type]!.post.requestBody.content['application/json'];

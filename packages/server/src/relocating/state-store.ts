@@ -44,10 +44,9 @@ async function readSide(database: Database, organizationId: string, which: strin
   const count = async (client: Queryable) =>
     sumOf(await countRows(client, await readTables(client), organizationId));
   const livesHere = facts === undefined || facts.state === 'here';
-  return {
-    ...{ id: cell.id, name: cell.name, organizationId, facts },
-    rows: livesHere ? await withSnapshot(database, count) : 0,
-  };
+  const { id, name } = cell;
+  const counted = livesHere ? await withSnapshot(database, count) : 0;
+  return { id, name, organizationId, facts, rows: counted };
 }
 
 /** Returns the next step, or throws why there is none. */

@@ -3,9 +3,10 @@ import { auditedWrite, writeAudit } from '../audit/audit-store.js';
 import { createCatalogue, type EventTypeName } from '../catalogue/catalogue.js';
 import { builtinTypes } from '../catalogue/catalogue-file.js';
 import { createPayloadValidator } from '../catalogue/payload.js';
-import type { StoredEvent } from '../events/event.js';
+import { referenceColumns, type StoredEvent } from '../events/event.js';
+import type { RecorderOptions } from '../events/recorder.js';
 import * as recordings from '../events/recording-store.js';
-import type { Database, Queryable } from '../postgres/database.js';
+import type { Queryable } from '../postgres/database.js';
 import * as resources from './resource.js';
 import { type Lifecycle, possibleMoves } from './resource-schema.js';
 import { createResource, limitLockWaits, moveResource } from './resource-store.js';
@@ -104,23 +105,14 @@ async function recordEvent(
   const happening = { type, organization_id, workspace_id, actor, subject, payload };
   const batch = room && (await recordings.recordBatch(client, recordings.batchOf([happening]), room));
   const [recorded] = batch?.events ?? (await recordings.recordEvents(client, [happening]));
-  const event: StoredEvent = {
-    ...{ ...recorded!, type, organization_id, workspace_id, payload: JSON.stringify(payload) },
-    ...{ actor_type: actor.type, actor_id: actor.id, subject_type: kind, subject_id: subjectId },
-  };
-  return { event, batch };
-}
-
-export interface MoverOptions {
-  database: Database;
-  room: () => recordings.Room;
-  /** Called with the recorded batch after the commit. */
-  onRecorded: (batch: recordings.RecordedBatch) => void;
+  const text = JSON.stringify(payload);
+  const columns = { type, organization_id, workspace_id, payload: text, ...referenceColumns(actor, subject) };
+  return { event: { ...recorded!, ...columns }, batch };
 }
 
 /** Runs a creation or a move in its own transaction, and hands over the recorded batch after the commit. */
 export async function runMove<Outcome extends MoveOutcome>(
-  { database, room, onRecorded }: MoverOptions,
+  { database, room, onRecorded }: RecorderOptions,
   organizationId: string,
   origin: Omit<MoveContext, 'room'>,
   work: (client: Queryable, context: MoveContext) => Promise<Outcome>,

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import { refuseElsewhere } from '../cells/relocation-store.js';
 import { eventJson } from '../events/event.js';
+import type { RecorderOptions } from '../events/recorder.js';
 import { Problem } from '../values/problem.js';
 import { route, type Tag } from '../web/route.js';
 import * as moves from './moves.js';
@@ -14,7 +15,7 @@ import { readResource } from './resource-store.js';
  * Returns the routes that create, move and read resources, with a heading for each type of resource in `lifecycles`. They
  * exist only while the built-in types are in the catalogue.
  */
-export function lifecycleTags(options: moves.MoverOptions, catalogue: Catalogue): readonly Required<Tag>[] {
+export function lifecycleTags(options: RecorderOptions, catalogue: Catalogue): readonly Required<Tag>[] {
   const { database } = options;
   const isOff = () => !catalogue.builtin;
   return Object.entries(lifecycles).map(([path, lifecycle]) => {

@@ -34,7 +34,11 @@ export function resourceBody({ attributes }: Lifecycle, stored: StoredResource):
   const { id, kind: type, organization_id, workspace_id, status } = stored;
   const shown = Object.keys(attributes).map((name) => [name, stored.attributes[name] ?? null]);
   return {
-    ...{ id, type, organization_id, workspace_id, status },
+    id,
+    type,
+    organization_id,
+    workspace_id,
+    status,
     ...Object.fromEntries(shown),
     created_at: new Date(stored.created_ms).toISOString(),
     updated_at: new Date(stored.updated_ms).toISOString(),

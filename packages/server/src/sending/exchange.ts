@@ -91,7 +91,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     const error = connection?.firstError ?? latest;
     const kind = attemptError(error);
-    if (isOutOfResources(error)) this.#withhold('out_of_resources');
+    if (outOfResourcesCodes.has(codeOf(error))) this.#withhold('out_of_resources');
     else if (kind === 'timeout' && !this.#began) this.#end(kind, this.#timeoutDetail);
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
@@ -144,7 +144,7 @@ function storableText(bytes: Buffer): string {
     .replaceAll('\0', '\uFFFD');
 }
 
-/** Error codes for problems on this machine, not at the receiver. */
+/** This machine has no file descriptor or memory left for another connection. That is no fault of the receiver. */
 const outOfResourcesCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const connectCodes = new Set([
   'ECONNREFUSED',
@@ -163,11 +163,6 @@ const timeoutCodes = new Set([
 const tlsCode =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|ERROR_IN_C|UNSUITABLE_|UNSPECIFIED)/;
 const protocolCode = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|UND_ERR_RESPONSE|UND_ERR_INFO)/;
-
-/** Returns whether this machine has no file descriptor or memory left for another connection. */
-function isOutOfResources(error: Error): boolean {
-  return outOfResourcesCodes.has(codeOf(error));
-}
 
 /** Returns the error code that the API shows for an attempt that got no status. */
 function attemptError(error: Error): AttemptError {

@@ -56,7 +56,9 @@ const ADDRESS_WAIT_MS_MAX = 2_000;
 export function createGuardedConnector(options: GuardOptions): GuardedConnector {
   const { policy, timeoutMs } = options;
   const resolve = options.resolve ?? createResolver();
-  const connect = options.connect ?? createVerifiedConnect(timeoutMs);
+  // These options are explicit, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise apply.
+  const verified = { rejectUnauthorized: true, minVersion: 'TLSv1.2', allowH2: false } as const;
+  const connect = options.connect ?? buildConnector({ timeout: timeoutMs, ...verified });
   const openFile = options.openFile ?? openAndCloseFile;
 
   async function dialAll({ progress, ...target }: DialTarget): Promise<Socket> {
@@ -181,16 +183,6 @@ function neverConnected(error: unknown): boolean {
   return (
     error instanceof errors.ConnectTimeoutError || (error as NodeJS.ErrnoException).syscall === 'connect'
   );
-}
-
-// These options are explicit, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise apply.
-function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
-  return buildConnector({
-    timeout: timeoutMs,
-    rejectUnauthorized: true,
-    minVersion: 'TLSv1.2',
-    allowH2: false,
-  });
 }
 
 /** Rejects only if no file descriptor is left. */

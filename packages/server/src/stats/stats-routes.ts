@@ -217,7 +217,10 @@ export function statsRoutes(database: Database, now: () => number): readonly Rou
         const { pending, oldest } = await store.readUndelivered(database, organization_id, id, since);
         return {
           data: {
-            ...{ since, success, failed, pending },
+            since,
+            success,
+            failed,
+            pending,
             success_rate: success + failed === 0 ? null : success / (success + failed),
             duration_ms: { p50, p95 },
             oldest_undelivered_at: oldest,

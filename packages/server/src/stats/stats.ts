@@ -77,15 +77,8 @@ export function figuresOf(
 }
 
 function figures(events: number | null, counts: DeliveryCounts): Figures {
-  const { delivered, failed_attempts, given_up, latencies } = counts;
-  return {
-    events,
-    delivered,
-    failed_attempts,
-    given_up,
-    p50_ms: percentile(latencies, 0.5),
-    p95_ms: percentile(latencies, 0.95),
-  };
+  const { latencies, ...totals } = counts;
+  return { events, ...totals, p50_ms: percentile(latencies, 0.5), p95_ms: percentile(latencies, 0.95) };
 }
 
 /** The results of the attempts in a period. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { verificationText } from '../events/event.js';
+import { referenceColumns, verificationText } from '../events/event.js';
 import type { RecordedBatch, Room } from '../events/recording-store.js';
 import { diagnose } from '../outcomes/diagnosis.js';
 import { factsOf, isDelivered, keptHeaders, type Outcome } from '../outcomes/outcome.js';
@@ -59,10 +59,7 @@ export class Probes {
     const attemptedAt = new Date(this.#parts.sender.now());
     const head = this.#headOf(webhook, type);
     const deliveryId = newId('WDLV', attemptedAt.getTime());
-    const event = {
-      ...{ ...head, payload: JSON.stringify(sample) },
-      ...{ actor_type: actor.type, actor_id: actor.id, subject_type: subject.type, subject_id: subject.id },
-    };
+    const event = { ...head, payload: JSON.stringify(sample), ...referenceColumns(actor, subject) };
     const body = bodyText(webhook, event, true);
     const message = { id: head.id, subject, actor, delivery: { id: deliveryId, attempt: 1 } };
     const outcome = await this.#send(webhook, { ...message, body: Buffer.from(body) }, this.#parts.timeoutMs);

@@ -41,7 +41,13 @@ export async function create(
   const id = newId('WHK', now());
   const secret = body.secret ?? generatedSecret();
   const asked = {
-    ...{ id, organization_id, workspace_id, url, description, rate_limit, retry_schedule },
+    id,
+    organization_id,
+    workspace_id,
+    url,
+    description,
+    rate_limit,
+    retry_schedule,
     event_types: webhooks.distinctTypes(body.event_types),
     created_at: new Date(now()),
     secret: secrets.seal(secret, id),

@@ -184,7 +184,10 @@ export const EventTypesField = Type.Union(
   {
     // Java clients cannot send a choice between a list and a text.
     'x-documented': {
-      ...{ anyOf: undefined, type: 'array', minItems: 1, maxItems: 100 },
+      anyOf: undefined,
+      type: 'array',
+      minItems: 1,
+      maxItems: 100,
       items: { type: 'string', minLength: 1, maxLength: 200 },
     },
     description:

@@ -72,10 +72,9 @@ function auditedFields(webhook: Webhook) {
   const { retry_schedule, expires_at, format } = webhook;
   const headers = header_names.length === 0 ? null : header_names;
   const [filter, template] = [parsed(webhook.filter), parsed(webhook.template)];
-  return {
-    ...{ url, event_types, filter, format, template, status, disabled_reason, description, rate_limit },
-    ...{ retry_schedule, expires_at, headers },
-  };
+  const subscription = { event_types, filter, format, template };
+  const limits = { rate_limit, retry_schedule, expires_at };
+  return { url, ...subscription, status, disabled_reason, description, ...limits, headers };
 }
 
 /** Returns the audited fields of a webhook that is created or deleted, without the default of `format`. */
@@ -118,7 +117,9 @@ function failureBody(failure: Failure, { url, created_at, secret_rotated_at: sec
     purpose: 'verification',
     isAtCreation: attempted_at.getTime() - created_at.getTime() < creationMsMax,
     ...failure,
-    ...{ attempted_at, url, error: http_status === null ? reason : null },
+    attempted_at,
+    url,
+    error: http_status === null ? reason : null,
     secretRotatedAt,
   });
   return { at, reason, http_status, duration_ms, response, ...diagnosis };
@@ -132,13 +133,25 @@ export function webhookBody(webhook: Webhook) {
   const { last_delivery_status, failing_since, verification_failure, previous_secret_until } = webhook;
   const isUnproven = status === 'unverified' || status === 'paused';
   return {
-    ...{ id, organization_id, workspace_id, url, description, status, disabled_reason, event_types },
+    id,
+    organization_id,
+    workspace_id,
+    url,
+    description,
+    status,
+    disabled_reason,
+    event_types,
     filter: parsed(webhook.filter),
     format,
     template: parsed(webhook.template),
-    ...{ rate_limit, retry_schedule, expires_at },
+    rate_limit,
+    retry_schedule,
+    expires_at,
     headers: Object.fromEntries(webhook.header_names.map((name) => [name, null])),
-    ...{ created_at, last_delivery_at, last_delivery_status, failing_since },
+    created_at,
+    last_delivery_at,
+    last_delivery_status,
+    failing_since,
     verification_failure:
       isUnproven && verification_failure ? failureBody(verification_failure, webhook) : null,
     previous_secret_until,

@@ -23,7 +23,7 @@ let recorder: Recorder;
 beforeAll(async () => {
   const database = { query: () => new Promise(() => undefined) } as unknown as Database;
   const parts = { database, room: () => noRoom, onRecorded: () => undefined };
-  recorder = new Recorder(database, parts.room, parts.onRecorded);
+  recorder = new Recorder(parts);
   app = await createPlatformApi({
     ...{ config: readConfig({}), database, now: Date.now, guesses: new GuessLimit(false, Date.now) },
     ...{ token, recorder, resources: parts, tracer: undefined, publicUrl: undefined },

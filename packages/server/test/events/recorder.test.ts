@@ -24,11 +24,8 @@ function recorder() {
       const head = { ordinal: 0, id: '01JAB3C4D5E6F7G8', created_at: new Date(), base: 2 ** 38 };
       transactions.push({ events, commit: (rows = [head]) => resolve({ rows }), fail: reject });
     });
-  const it = new Recorder(
-    { query, onLeaseInDoubt } as unknown as Database,
-    () => noRoom,
-    () => undefined,
-  );
+  const database = { query, onLeaseInDoubt } as unknown as Database;
+  const it = new Recorder({ database, room: () => noRoom, onRecorded: () => undefined });
   const record = (events: number) => it.record(batch(Array.from({ length: events }, () => event())));
   /** One event whose payload has so many characters. */
   const recordLarge = (characters: number) =>
