@@ -36,21 +36,13 @@ export class WebhookChanges {
 
   /** Resolves when no node will send anything more to the webhook with its old configuration. */
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
-    const { directory, alone } = this.#options;
+    const { database, directory, alone, node } = this.#options;
     directory.forget(webhook.id);
-    const isAlone = alone || (await this.#countOthers()) === 0;
-    if (!isAlone) await new Promise((waited) => setTimeout(waited, limits.trustMs));
+    // If the database fails, there may be others: the change is already committed.
+    const isAlone = alone || (await countOtherNodes(database, node() ?? 0).catch(() => 1)) === 0;
+    if (!isAlone) await delay(limits.trustMs);
     // Waiting deliveries are no longer sent, so it does no harm if a large number of them end a little later.
     await within(limits.alignWithinMs, this.alignWaiting(webhook));
-  }
-
-  /**
-   * Returns how many other nodes there are. If the database fails, assumes that there are some, because the change is
-   * already committed.
-   */
-  async #countOthers(): Promise<number> {
-    const { database, node } = this.#options;
-    return countOtherNodes(database, node() ?? 0).catch(() => Number.POSITIVE_INFINITY);
   }
 
   /**

@@ -29,11 +29,6 @@ const waitingRetrySeconds = 10;
 /** Limits memory use: the organization that recorded least recently is forgotten. */
 const organizationsMax = 10_000;
 
-/** Returns how long an organization that has recorded at its rate until `paidUntilMs` has to wait. */
-function waitMsAt(paidUntilMs: number, nowMs: number): number {
-  return Math.max(0, paidUntilMs - nowMs - burstMs);
-}
-
 /** Refuses requests to record events of organizations that exceed a limit. */
 export class OrganizationLimiter {
   readonly #limits: OrganizationLimits;
@@ -64,7 +59,7 @@ export class OrganizationLimiter {
   #refuseAbove(id: string, nowMs: number): void {
     const { eventsPerSecond, waitingMax } = this.#limits;
     const known = this.#of(id);
-    const waitSeconds = Math.ceil(waitMsAt(known.paidUntilMs, nowMs) / 1_000);
+    const waitSeconds = Math.ceil((known.paidUntilMs - nowMs - burstMs) / 1_000);
     if (waitSeconds > 0)
       throw rateLimited(
         `${id} can record ${eventsPerSecond} events per second through each process. Nothing was recorded. Try again ` +

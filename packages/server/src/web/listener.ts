@@ -194,9 +194,8 @@ function createHttpServer(handle: RequestListener): Server {
 
 /** Returns whether an ID in the path is empty, as in `/v1/events/`. The router would accept it. */
 function hasEmptyId({ params }: FastifyRequest): boolean {
-  for (const [name, value] of Object.entries(params as Record<string, string>))
-    if (value === '' && name !== '*') return true;
-  return false;
+  const ids = Object.entries(params as Record<string, string>);
+  return ids.some(([name, value]) => value === '' && name !== '*');
 }
 
 function needsNoBody(request: FastifyRequest): boolean {
