@@ -37,6 +37,7 @@ export function benchNodes(print) {
       'recorded on one node': { ...inBatches, perRound: 20_000 },
       'recorded on all nodes': { ...inBatches, onAll: true },
       'one event per request, on all nodes': { ...oneByOne, onAll: true },
+      'the same, with as many producers for each node': { ...oneByOne, onAll: true, eachNode: true },
     },
   });
 }
@@ -76,7 +77,7 @@ async function compare(print, { fleets, forms }) {
   }
 }
 
-async function turn(fleet, { perRound, batch, producers, onAll }) {
+async function turn(fleet, { perRound, batch, producers, onAll, eachNode }) {
   const bodies = Array.from({ length: perRound / batch }, () =>
     JSON.stringify(Array.from({ length: batch }, () => makeEvent())),
   );
@@ -84,7 +85,8 @@ async function turn(fleet, { perRound, batch, producers, onAll }) {
   const deliveredBefore = await deliveredBy(fleet);
   const [before, commitsBefore] = [await fleet.cpuMs(), await fleet.commits()];
   const startedMs = performance.now();
-  await spread(bodies.length, producers, (number) => fleet.record(bodies[number - 1], onAll));
+  const atOnce = eachNode ? producers * fleet.nodes.length : producers;
+  await spread(bodies.length, atOnce, (number) => fleet.record(bodies[number - 1], onAll));
   await arrived;
   const perSecond = (perRound * 1000) / (performance.now() - startedMs);
   // What is written after the last arrival belongs to these events too.

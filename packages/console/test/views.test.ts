@@ -394,7 +394,7 @@ describeInBrowser('the views of the console', async (open) => {
     await tenant.request('DELETE', `/v1/webhooks/${body.data.id}`);
     await page.getByRole('button', { name: 'Verify now' }).click();
     await page.getByRole('alert').getByText('The webhook does not exist').waitFor();
-    expect(await page.getByRole('button', { name: 'Verify now' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Verify now' }).waitFor({ state: 'detached' });
     expect(unexpected(faults, /status of (404|500)/)).toEqual([]);
   });
 

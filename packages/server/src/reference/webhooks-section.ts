@@ -89,7 +89,7 @@ const callback = {
         summary: 'An event of a subscribed type',
         description: 'The request that the receiver gets for each event.',
         security: [],
-        parameters: deliveryHeaders,
+        parameters: deliveryHeaders(),
         requestBody: {
           required: true,
           content: { 'application/json': { schema: { $ref: `${components}Envelope` } } },
