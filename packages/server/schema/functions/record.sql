@@ -35,6 +35,8 @@ declare
   -- At least 2^38, so that every number has ten hexadecimal digits, and far enough below the maximum to count up.
   event_base  bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
+  -- An object, because a join would compare each webhook of the batch with each known one.
+  room_of     jsonb := jsonb_object(known, rooms::text[]);
   bytes       int;
   fitting     record;
 begin
@@ -67,7 +69,7 @@ begin
     select array_agg(m.id order by m.id) as ids, array_agg(m.revision order by m.id) as revisions,
            count(*)::int as size, count(*) <= room and coalesce(bool_and(
              not m.is_paused and not m.has_filter
-             and coalesce(rooms[array_position(known, m.id)], room_each) > 0), true) as complete
+             and coalesce((room_of ->> m.id)::int, room_each) > 0), true) as complete
       into fitting
       from posthorn.matching_webhooks(organization_ids[1], workspace_ids[1], types[1],
                                       case when types[1] like 'webhook.%' then subject_ids[1] end) m;
@@ -148,9 +150,9 @@ begin
                                           subject_types, subject_ids, payloads)) ? (w.id || ' ' || e.ordinal)
      group by s.organization_id, w.id, w.revision, w.is_paused
   ), fitting as (
-    select m.*, case when node is null or m.is_paused then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits
+    select m.*, case when node is null or m.is_paused then 0
+                     else least(m.size, greatest(coalesce((room_of ->> m.webhook_id)::int, room_each), 0)) end as fits
       from matched m
-      left join unnest(known, rooms) as k (webhook_id, room) on k.webhook_id = m.webhook_id
   ), shares as materialized (
     -- Small shares first, so that a webhook with few deliveries does not wait because of one with many.
     select f.*,
