@@ -247,7 +247,8 @@ describe('real responses match the schemas of the document', async () => {
 describe('the webhooks section', () => {
   it('describes for every event type what a receiver gets', async () => {
     // Read here, because the example of PUT /platform/event-types has added a type.
-    const { webhooks = {}, components } = await readDocument(service.publicUrl);
+    const { webhooks = {}, components, paths } = await readDocument(service.publicUrl);
+    const [callback] = Object.values<{ post: unknown }>(paths['/v1/webhooks']!.post!.callbacks.event);
     const { body } = await sendRequest(`${service.publicUrl}/v1/event-types`, { token: accessToken });
     expect(Object.keys(webhooks)).toEqual(
       expect.arrayContaining(body.data.map(({ type }: { type: string }) => type)),
@@ -262,6 +263,7 @@ describe('the webhooks section', () => {
       expect(example.type).toBe(type);
       const headers = post.parameters.map(({ name }: { name: string }) => name);
       expect(headers).toContain('X-Service-Signature');
+      expect(callback).toMatchObject({ post: { parameters: post.parameters } });
     }
   });
 });
