@@ -12,6 +12,8 @@ export interface Table {
 
 /** A cell that an organization has left keeps these rows: requests that name a token or a resource get its cell. */
 const signposts = ['tokens', 'resources'];
+/** A node may write the last of these after the copy here was deleted. They are counts, which the other cell has, too. */
+const late = ['delivery_counts'];
 
 /**
  * Lists all tables that have rows of organizations, except the states of moves: each one after those that its rows refer
@@ -146,8 +148,8 @@ export async function deleteCopy(client: Queryable, organizationId: string): Pro
 }
 
 /** Deletes the rows that a forgotten organization has left here, so that its current rows can be copied. */
-export async function deleteSignposts(client: Queryable, organizationId: string): Promise<void> {
-  for (const name of signposts) await deleteRows(client, name, organizationId);
+export async function deleteLeftovers(client: Queryable, organizationId: string): Promise<void> {
+  for (const name of [...signposts, ...late]) await deleteRows(client, name, organizationId);
 }
 
 async function deleteRows(client: Queryable, table: string, organizationId: string): Promise<void> {

@@ -205,7 +205,7 @@ async function copyOrganization(options: MoveOptions, from: Side, to: Side): Pro
       const arriving = { to: 'arriving', other: from, move: from.facts!.move } as const;
       if (!(await changeState(client, to, arriving))) return;
       await copies.useCopySettings(client);
-      if (to.facts) await copies.deleteSignposts(client, organizationId);
+      if (to.facts) await copies.deleteLeftovers(client, organizationId);
       for (const table of tables) await copies.copyTable(snapshot, client, table, organizationId, onRows);
       const there = await copies.countRows(client, tables, organizationId);
       for (const name of new Set([...counts.keys(), ...there.keys()]))

@@ -11,7 +11,7 @@ import type { Database, Statement, Transaction } from '../../src/postgres/databa
 import { forgetOrganization, Move, type MoveOptions } from '../../src/relocating/move.js';
 import type { Step } from '../../src/relocating/plan.js';
 import { MoveRefused } from '../../src/relocating/state-store.js';
-import { countEvents } from '../../src/stats/count-store.js';
+import { countEvents, writeDeliveryCounts } from '../../src/stats/count-store.js';
 import { DeliveryTally } from '../../src/stats/delivery-tally.js';
 import { SecretBox } from '../../src/values/secret-box.js';
 import { countSecretsWithout, rotateSecrets } from '../../src/webhooks/secret-store.js';
@@ -703,6 +703,16 @@ describe('the old copy of an organization', () => {
     );
     expect(await actsFor(west, tenant)).toBe(true);
     await forget(tenant);
+    // A node of the old cell still had counts in its memory.
+    const counts = { delivered: 1, failed_attempts: 0, given_up: 0, latencies: [] };
+    const late = {
+      organization_id: tenant.organization,
+      scope: '',
+      step: 1,
+      atMs: Date.now(),
+      part: 1,
+    } as const;
+    await writeDeliveryCounts(east.database, [{ ...late, ...counts }]);
     await move(tenant, back);
     expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
     expect(await tenant.events()).toHaveLength(2);
