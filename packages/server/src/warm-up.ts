@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { type Logger, pino } from 'pino';
-import { Pool } from 'undici';
 import { LiveCatalogue } from './catalogue/live-catalogue.js';
 import { openDelivery } from './delivering.js';
 import { recordBatch } from './events/recording-store.js';
@@ -118,8 +117,6 @@ async function run(given: Config, limits: typeof warmUpLimits, closers: (() => u
   const { platformUrl = '' } = await listeners.open();
   await delivery.start();
 
-  const pool = new Pool(platformUrl, { connections: producers, headersTimeout: responseMsMax });
-  closers.push(() => pool.destroy());
   const { type, sample: payload } = catalogue.list()[0]!;
   const body = JSON.stringify([
     {
@@ -130,15 +127,34 @@ async function run(given: Config, limits: typeof warmUpLimits, closers: (() => u
       payload,
     },
   ]);
-  const headers = { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' };
-  const produce = async () => {
-    while (sent < limits.events && performance.now() < untilMs) {
-      sent += 1;
-      const response = await pool.request({ method: 'POST', path: '/platform/events', headers, body });
-      const text = await response.body.text();
-      if (response.statusCode !== 201) throw new Error(text);
-    }
-  };
+  const request = [
+    'POST /platform/events HTTP/1.1',
+    `Host: ${loopback}`,
+    `Authorization: Bearer ${platformToken}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');
+  // Over plain sockets: if another kind of client than the engine's used undici, V8 would optimize undici for both, and
+  // every delivery would then take 5% longer.
+  const produce = () =>
+    new Promise<void>((done, failed) => {
+      const socket = connect(Number(new URL(platformUrl).port), loopback);
+      closers.push(() => socket.destroy());
+      const next = () => {
+        if (sent >= limits.events || performance.now() >= untilMs) return done();
+        sent += 1;
+        socket.write(request);
+      };
+      socket.setTimeout(responseMsMax, () => failed(new Error('a request took too long')));
+      socket.on('connect', next).on('error', failed);
+      // A response is so short that it arrives in one piece.
+      socket.on('data', (response) => {
+        if (response.indexOf('HTTP/1.1 201 ') === 0) next();
+        else failed(new Error(response.toString()));
+      });
+    });
   await Promise.all(Array.from({ length: producers }, produce));
   if (sent === limits.events && arrived < sent)
     await within(untilMs - performance.now(), new Promise<void>((resolve) => (allArrived = resolve)));
