@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Database, Queryable } from '../postgres/database.js';
 import { levelFor } from '../signals/reported-error.js';
 import { type InputFault, Problem } from '../values/problem.js';
@@ -29,19 +29,9 @@ const pathLengthMax = 512;
 export function installIdempotency(app: FastifyInstance, database: Database, secrets: SecretBox): void {
   app.decorateRequest('heldKey', undefined);
 
-  app.addHook('onRoute', (route) => {
-    if (!route.config?.idempotent) return;
-    const { check } = route.config;
-    const checkAll = async (request: FastifyRequest) => [
-      ...keyFaults(request),
-      ...((await check?.(request)) ?? []),
-    ];
-    route.config = { ...route.config, check: checkAll };
-  });
-
-  app.addHook('preHandler', async (request, reply) => {
+  const takeKey = async (request: FastifyRequest, reply: FastifyReply) => {
     const given = request.headers['idempotency-key'];
-    if (typeof given !== 'string' || !request.routeOptions.config.idempotent) return;
+    if (typeof given !== 'string') return;
     const [path = ''] = request.url.split('?', 1);
     // The handler responds that nothing exists at this path.
     if (path.length > pathLengthMax) return;
@@ -79,9 +69,9 @@ export function installIdempotency(app: FastifyInstance, database: Database, sec
       .header('Idempotency-Replayed', 'true')
       .type('application/json; charset=utf-8')
       .send(earlier.body);
-  });
+  };
 
-  app.addHook('onSend', async (request, reply, payload) => {
+  const store = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
     const key = request.heldKey;
     if (!key) return payload;
     request.heldKey = undefined;
@@ -96,12 +86,25 @@ export function installIdempotency(app: FastifyInstance, database: Database, sec
       // requests. A verification does not call `storeWithWrite`, but it is safe to repeat.
       await storeResponse(database, key, response).catch((error) =>
         request.log[levelFor(error)](
-          { reason: (error as Error).message },
+          { request_id: request.id, reason: (error as Error).message },
           'the response to a request with an Idempotency-Key could not be stored',
         ),
       );
     } else await releaseRequestKey(database, key).catch(() => undefined);
     return payload;
+  };
+
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.idempotent) return;
+    const { check } = route.config;
+    const checkAll = async (request: FastifyRequest) => [
+      ...keyFaults(request),
+      ...((await check?.(request)) ?? []),
+    ];
+    route.config = { ...route.config, check: checkAll };
+    route.preHandler = takeKey;
+    // Before the response is compressed.
+    route.onSend = [store, route.onSend ?? []].flat();
   });
 }
 

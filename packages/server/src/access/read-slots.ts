@@ -46,21 +46,25 @@ export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }
   app.decorateRequest('releaseSlot', null);
   app.addHook('preHandler', (request, reply, done) => {
     if (!needsSlot(request)) return done();
+    let late: NodeJS.Timeout | undefined;
     const giveUp = () => {
       clearTimeout(late);
       reply.raw.off('close', giveUp);
       stopWaiting();
       done(unavailable('Too many reads are in progress. Try again.'));
     };
-    const late = setTimeout(giveUp, waitMsMax);
-    // A client that has gone away no longer waits for a response.
-    reply.raw.once('close', giveUp);
     const stopWaiting = slots.take(request.token.organization_id, (release) => {
-      clearTimeout(late);
-      reply.raw.off('close', giveUp);
+      if (late) {
+        clearTimeout(late);
+        reply.raw.off('close', giveUp);
+      }
       request.releaseSlot = release;
       done();
     });
+    if (request.releaseSlot) return;
+    late = setTimeout(giveUp, waitMsMax);
+    // A client that has gone away no longer waits for a response.
+    reply.raw.once('close', giveUp);
   });
   app.addHook('onSend', (request, _reply, payload, done) => {
     request.releaseSlot?.();

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { newId, type Reference } from '../values/identifier.js';
 import { dayMs } from '../values/time.js';
 
@@ -75,7 +75,7 @@ export function cellOf(text: string): string | undefined {
 }
 
 export function tokenHash(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 export function sameHash(a: Buffer, b: Buffer): boolean {

@@ -24,19 +24,19 @@ const recordSeparator = '\x1e';
 /** Identifiers are printable ASCII, so nothing else has to be escaped. `to_json` costs more. */
 const quoted = (column: string) => `'"' || replace(replace(${column}, '\\', '\\\\'), '"', '\\"') || '"'`;
 /**
- * The columns of a page: an event as JSON, and its size. A microsecond more makes PostgreSQL print milliseconds even if
- * they are zeros.
+ * The columns of a page: an event as JSON, and its size. `$4` is what stands between the type and the workspace, which
+ * is the same in every event. A microsecond more makes PostgreSQL print milliseconds even if they are zeros. `concat`
+ * costs twice as much as `||`.
  */
 const pageTable = {
   ...eventTable,
   columns: `
-         concat('{"id":"', id, '","type":"', type, '","organization_id":', ${quoted('organization_id')},
-                ',"workspace_id":', coalesce(${quoted('workspace_id')}, 'null'),
-                ',"actor":{"type":"', actor_type, '","id":', ${quoted('actor_id')},
-                '},"subject":{"type":"', subject_type, '","id":', ${quoted('subject_id')},
-                '},"payload":', payload, ',"created_at":"',
-                replace(left((created_at at time zone 'UTC' + interval '1 microsecond')::text, 23), ' ', 'T'),
-                'Z"}') as text, bytes`,
+         '{"id":"' || id || '","type":"' || type || $4 || coalesce(${quoted('workspace_id')}, 'null')
+         || ',"actor":{"type":"' || actor_type || '","id":' || ${quoted('actor_id')}
+         || '},"subject":{"type":"' || subject_type || '","id":' || ${quoted('subject_id')}
+         || '},"payload":' || payload::text || ',"created_at":"'
+         || replace(left((created_at at time zone 'UTC' + interval '1 microsecond')::text, 23), ' ', 'T')
+         || 'Z"}' as text, bytes`,
 };
 
 /** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
@@ -180,7 +180,8 @@ export function eventPageStatement(
   limit: number,
   bytesMax = pageBytesMax,
 ) {
-  const page = pageStatement(pageTable, filter, order, after, limit);
+  const organization = `","organization_id":${JSON.stringify(filter.organization_id)},"workspace_id":`;
+  const page = pageStatement(pageTable, filter, order, after, limit, [organization]);
   const values = [...page.values, bytesMax];
   const text = `
   select string_agg(text, chr(${recordSeparator.charCodeAt(0)})) filter (where fits) as texts, count(*)::int as found

@@ -153,13 +153,14 @@ export class Database implements Queryable {
    */
   #run<Row extends object>(
     client: pg.PoolClient,
-    { name, signal: _, ...statement }: Statement,
+    { name, text, values, limitMs = databaseLimits.queryMs }: Statement,
     hasLimit = true,
   ) {
     return client.query<Row>({
-      ...statement,
-      ...(name === undefined || this.route.hasPooler ? {} : { name }),
-      ...(hasLimit ? { query_timeout: statement.limitMs ?? databaseLimits.queryMs } : {}),
+      name: this.route.hasPooler ? undefined : name,
+      text,
+      values,
+      query_timeout: hasLimit ? limitMs : undefined,
     } as pg.QueryConfig);
   }
 

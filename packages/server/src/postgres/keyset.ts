@@ -24,7 +24,7 @@ export interface Page<Row> {
 
 /**
  * Returns the statement for one page, which starts after `after`. It contains only the given filters: with
- * `$1 is null or …` the planner could not choose the index of a filter.
+ * `$1 is null or …` the planner could not choose the index of a filter. The columns can refer to `bound`, from `$4`.
  */
 export function pageStatement<Column extends string>(
   table: PagedTable<Column>,
@@ -32,8 +32,9 @@ export function pageStatement<Column extends string>(
   order: Order,
   after: Position | undefined,
   limit: number,
+  bound: readonly unknown[] = [],
 ): { name: string; text: string; values: unknown[] } {
-  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
+  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit, ...bound];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const given = table.equalities.filter((column) => filter[column] !== undefined);
   const conditions = given.map((column) => `and ${column} = ${bind(filter[column])}`);

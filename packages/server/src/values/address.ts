@@ -72,6 +72,8 @@ function readAddress(text: string): Address | undefined {
  * as IPv4.
  */
 function plainAddress(text: string): string | undefined {
+  // There is only one way to write it.
+  if (isIPv4(text)) return text;
   const address = readAddress(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
     ? address.toIPv4Address().toString()
@@ -86,6 +88,7 @@ function isListed(blocks: readonly Cidr[], text: string): boolean {
 
 /** Returns the network that one client may control: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(text: string): string {
+  if (isIPv4(text)) return text;
   const address = readAddress(text);
   return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : text;
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 export type Order = 'asc' | 'desc';
 
@@ -53,5 +53,8 @@ export function bindingOf(resource: string, filters: Record<string, string | num
 }
 
 function digest(body: Buffer, binding: string): Buffer {
-  return createHash('sha256').update(binding).update('\0').update(body).digest().subarray(0, digestLength);
+  return hash('sha256', Buffer.concat([Buffer.from(`${binding}\0`), body]), 'buffer').subarray(
+    0,
+    digestLength,
+  );
 }

@@ -55,7 +55,9 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   const malformed = new MalformedHttp();
   const app = fastify({
     loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // A logger of its own for each request would cost more than the one line that it writes.
+    childLoggerFactory: () => logger,
     bodyLimit,
     requestIdHeader: false,
     genReqId: (request) => {
@@ -94,7 +96,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   });
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error, bodyLimit);
-    if (problem.code === 'internal') request.log.error({ err: error }, 'unexpected error');
+    if (problem.code === 'internal')
+      request.log.error({ request_id: request.id, err: error }, 'unexpected error');
     return sendProblem(problem, request, reply);
   });
 
@@ -124,6 +127,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     const level = /^\/(healthz|readyz)$/.test(route) ? 'debug' : 'info';
     request.log[level](
       {
+        request_id: request.id,
         listener: options.name,
         method: request.method,
         route,

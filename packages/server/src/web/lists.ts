@@ -94,23 +94,22 @@ export function list<Filters extends TProperties>(options: ListOptions<Filters>)
       ...pageParameters(defaultLimit),
     }),
   };
+  const given = ['organization_id', 'workspace_id', ...Object.keys(filters)];
   const input = ({ request, query }: Arrived, faults: InputFault[]): ListRequest => {
     const { fromMs, toMs } = earliestMs ? readRange(query, faults) : { fromMs: undefined, toMs: undefined };
     const order = (query.order as Order | undefined) ?? 'desc';
     // On the platform listener, requests have no token.
     const { token } = request as { token?: typeof request.token };
-    const binding = bindingOf(name, {
-      ...Object.fromEntries(
-        Object.keys(filters).map((filter) => [filter, query[filter] as string | undefined]),
-      ),
-      organization_id: (query.organization_id as string | undefined) ?? token?.organization_id,
-      workspace_id: (query.workspace_id as string | undefined) ?? token?.workspace_id ?? undefined,
-      ...(request.params as Record<string, string>),
+    const parts: Record<string, string | number | undefined> = {
+      organization_id: token?.organization_id,
+      workspace_id: token?.workspace_id ?? undefined,
       of,
       from: fromMs,
       to: toMs,
       order: ordered === undefined ? undefined : order,
-    });
+    };
+    for (const filter of given) parts[filter] = (query[filter] as string | undefined) ?? parts[filter];
+    const binding = bindingOf(name, Object.assign(parts, request.params));
     const { cursor, limit = defaultLimit } = query;
     const after = typeof cursor === 'string' ? decodeCursor(cursor, binding) : undefined;
     if (typeof cursor === 'string' && cursor !== '' && !after) faults.push(invalidCursor);

@@ -137,16 +137,17 @@ export function addRoutes(app: FastifyInstance, routes: readonly Route[]): void 
   }
 }
 
-async function readInput(
+function readInput(
   request: FastifyRequest,
   input: NonNullable<Route['input']>,
-): Promise<readonly InputFault[]> {
+): readonly InputFault[] | Promise<readonly InputFault[]> {
   const faults: InputFault[] = [];
-  request.input = await input(
-    { request, query: objectOf(request.query), body: objectOf(request.body) },
-    faults,
-  );
-  return faults;
+  const note = (value: unknown) => {
+    request.input = value;
+    return faults;
+  };
+  const value = input({ request, query: objectOf(request.query), body: objectOf(request.body) }, faults);
+  return value instanceof Promise ? value.then(note) : note(value);
 }
 
 function objectOf(value: unknown): Record<string, unknown> {

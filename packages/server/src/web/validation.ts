@@ -21,7 +21,7 @@ declare module 'fastify' {
     bodyIsChecked?: boolean;
     /** Whether to ignore the query string, because it is meant for the page that this route serves. */
     queryIsIgnored?: boolean;
-    validate?: (request: FastifyRequest) => Promise<readonly InputFault[]>;
+    validate?: InputCheck;
   }
 }
 
@@ -50,32 +50,46 @@ export function installValidation(app: FastifyInstance): void {
       schema.body && !route.config?.bodyIsChecked ? bodyValidator(schema.body as TSchema) : undefined;
     route.config = {
       ...route.config,
-      validate: async (request) => {
-        const { check } = request.routeOptions.config;
+      validate: (request) => {
         const faults = query(request.query as RawQuery);
-        const refused = new Set(faults.map(parameterOf));
-        // Report one fault per parameter: the check may find another one in a parameter that is already refused, for
-        // example because the route does not know it.
-        const isNew = (fault: InputFault) => !('parameter' in fault && refused.has(fault.parameter));
-        const checked = ((await check?.(request)) ?? []).filter(isNew);
-        // Parameters come first: they decide the status, and only the first faults are listed.
-        return [
-          ...knownFirst([...faults, ...checked.filter(isOfParameter)]),
-          ...knownFirst([...(body?.(request) ?? []), ...checked.filter((fault) => !isOfParameter(fault))]),
-        ];
+        const checked = request.routeOptions.config.check?.(request) ?? [];
+        return checked instanceof Promise
+          ? checked.then((found) => together(request, faults, found))
+          : together(request, faults, checked);
       },
+    };
+    const together = (
+      request: FastifyRequest,
+      faults: readonly InputFault[],
+      checked: readonly InputFault[],
+    ): readonly InputFault[] => {
+      const refused = body?.(request) ?? [];
+      if (faults.length + checked.length + refused.length === 0) return noFaults;
+      // Report one fault per parameter: the check may find another one in a parameter that is already refused, for
+      // example because the route does not know it.
+      const known = new Set(faults.map(parameterOf));
+      const found = checked.filter((fault) => !('parameter' in fault && known.has(fault.parameter)));
+      // Parameters come first: they decide the status, and only the first faults are listed.
+      return [
+        ...knownFirst([...faults, ...found.filter(isOfParameter)]),
+        ...knownFirst([...refused, ...found.filter((fault) => !isOfParameter(fault))]),
+      ];
     };
   });
 
-  app.addHook('preHandler', async (request) => {
+  app.addHook('preHandler', (request, _reply, done) => {
+    // A hook that returned a promise would cost as much as the validation itself.
     // No ID contains NUL, and PostgreSQL would refuse the query.
     if (!Object.values(request.params as Record<string, string>).every(isReadable))
       throw new Problem('not_found', 'Nothing exists at this path.');
-    const faults = (await request.routeOptions.config.validate?.(request)) ?? [];
-    const problem = inputProblem(faults, faultsMax);
-    if (problem) throw problem;
+    const conclude = (faults: readonly InputFault[]) => done(inputProblem(faults, faultsMax));
+    const faults = request.routeOptions.config.validate?.(request) ?? noFaults;
+    if (faults instanceof Promise) faults.then(conclude, done);
+    else conclude(faults);
   });
 }
+
+const noFaults: readonly InputFault[] = [];
 
 const compiled = new WeakMap<TSchema, ValidateFunction>();
 

@@ -78,7 +78,7 @@ export async function create(
   // again later.
   const verified = await settle(context, request, webhook, {}).catch((error) => {
     request.log[levelFor(error)](
-      { webhook_id: id, reason: (error as Error).message },
+      { request_id: request.id, webhook_id: id, reason: (error as Error).message },
       'the result of a verification could not be stored; the webhook will be verified again',
     );
   });
