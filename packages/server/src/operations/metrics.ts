@@ -134,8 +134,16 @@ export class Metrics {
 
   observeRequests(listener: string) {
     this.#internalErrors.inc({ listener }, 0);
+    // Looked up once, as for attempts. Routes, methods and statuses are few.
+    const series = new Map<string, Histogram.Internal<string>>();
     return (route: string, method: string, status: number, seconds: number) => {
-      this.requestSeconds.observe({ listener, method, route, status }, seconds);
+      const key = `${method} ${status} ${route}`;
+      let observed = series.get(key);
+      if (!observed) {
+        observed = this.requestSeconds.labels({ listener, method, route, status });
+        series.set(key, observed);
+      }
+      observed.observe(seconds);
       if (status === 500) this.#internalErrors.inc({ listener });
     };
   }

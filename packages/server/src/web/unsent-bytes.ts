@@ -83,6 +83,7 @@ export class UnsentBytes {
     const before = this.#accounts.get(organization)?.bytes ?? 0;
     // A single response may have any size.
     if (before > 0 && before + bytes > organizationBytesMax) return false;
+    if (this.#total === 0 || this.#total + bytes <= bytesMax) return true;
     const others = [...this.#accounts.values()].map((account) => ({
       bytes: account.bytes,
       oldest: [...account.cutOffs],

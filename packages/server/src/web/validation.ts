@@ -149,8 +149,13 @@ const parameterOf = (fault: InputFault) => ('parameter' in fault ? fault.paramet
 const printable = (name: string) => (isReadable(name) ? name.slice(0, 100) : '(unreadable)');
 const listed = (names: string[]) => (names.length > 0 ? names.join(', ') : 'none');
 
+/** An object without inherited fields. V8 reads it faster than one of `Object.create(null)`, which it keeps as a dictionary. */
+class Query {}
+Object.setPrototypeOf(Query.prototype, null);
+Reflect.deleteProperty(Query.prototype, 'constructor');
+
 export function parseQueryString(text: string): RawQuery {
-  const query: RawQuery = Object.create(null);
+  const query = new Query() as RawQuery;
   for (const part of text.split('&')) {
     if (part === '') continue;
     const equals = part.indexOf('=');
