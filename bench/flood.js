@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { median, percentile } from './figures.js';
 import { makeEvent, recordMany } from './load.js';
@@ -11,10 +13,16 @@ const others = Array.from({ length: 10 }, (_, index) => `ORG-other-${index}`);
 const perSecond = 100;
 const seconds = 5;
 const warmUp = 5_000;
+/** Ends by itself, even if this process is killed. */
+const spin = 'const untilMs = Date.now() + 60_000; while (Date.now() < untilMs);';
 /** Alone and beside a flood take turns, because the speed of the machine varies. */
 const rounds = 3;
-/** What the flooding producer sends: batches over few connections, or single events over many. */
+/**
+ * What the others are measured beside: as many processes as the machine has cores that only use CPU, which shows what
+ * any load costs them, and a producer that sends batches over few connections, or single events over many.
+ */
 const floods = {
+  'processes that only use CPU': { spinning: availableParallelism() },
   'batches of 100, 4 connections': { connections: 4, size: 100 },
   'single events, 32 connections': { connections: 32, size: 1 },
 };
@@ -41,20 +49,26 @@ export async function benchFlood(print) {
       progress(`round ${round} of ${rounds}`);
       await measure(server, receiver, alone);
       for (const [name, flood] of Object.entries(floods)) {
-        const stop = startFlood(server, flood);
+        const stop = flood.spinning ? startSpinning(flood.spinning) : startFlood(server, flood);
         await measure(server, receiver, beside[name]);
-        beside[name].rates.push(await stop());
+        const rate = await stop();
+        if (rate !== undefined) beside[name].rates.push(rate);
         // What the flood has left waiting must not count against the next round.
         await settled(server.database);
       }
     }
     show(print, `alone, ${perSecond} events/s`, alone);
     for (const [name, delays] of Object.entries(beside)) {
-      print(`beside ${name}`, `${Math.round(median(delays.rates))} events/s`, '');
+      print(
+        `beside ${name}`,
+        delays.rates.length > 0 ? `${Math.round(median(delays.rates))} events/s` : '',
+        '',
+      );
       show(print, '  the others', delays);
       for (const kind of ['recorded', 'arrived']) {
         const [p99, aloneP99] = [delays, alone].map((each) => percentile(each[kind], 0.99));
-        print(`  ratio of the p99s, ${kind}`, (p99 / aloneP99).toFixed(2), 'aim: at most 2');
+        const aim = delays.rates.length > 0 ? 'aim: at most 2' : '';
+        print(`  ratio of the p99s, ${kind}`, (p99 / aloneP99).toFixed(2), aim);
       }
     }
   } finally {
@@ -108,4 +122,12 @@ function startFlood({ platformUrl }, flood) {
       worker.once('error', failed);
       worker.postMessage('stop');
     });
+}
+
+/** Starts processes that only use CPU. Returns a function that stops them. */
+function startSpinning(count) {
+  const processes = Array.from({ length: count }, () => spawn(process.execPath, ['-e', spin]));
+  return async () => {
+    for (const each of processes) each.kill();
+  };
 }
