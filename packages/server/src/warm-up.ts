@@ -137,7 +137,7 @@ async function run(given: Config, limits: typeof warmUpLimits, closers: (() => u
     body,
   ].join('\r\n');
   // Over plain sockets: if another kind of client than the engine's used undici, V8 would optimize undici for both, and
-  // every delivery would then take 5% longer.
+  // every delivery would cost more from then on.
   const produce = () =>
     new Promise<void>((done, failed) => {
       const socket = connect(Number(new URL(platformUrl).port), loopback);

@@ -25,8 +25,8 @@ const recordSeparator = '\x1e';
 const quoted = (column: string) => `'"' || replace(replace(${column}, '\\', '\\\\'), '"', '\\"') || '"'`;
 /**
  * The columns of a page: an event as JSON, and its size. `$4` is what stands between the type and the workspace, which
- * is the same in every event. A microsecond more makes PostgreSQL print milliseconds even if they are zeros. `concat`
- * costs twice as much as `||`.
+ * is the same in every event. A microsecond more makes PostgreSQL print milliseconds even if they are zeros. `||` costs
+ * less than `concat`.
  */
 const pageTable = {
   ...eventTable,
