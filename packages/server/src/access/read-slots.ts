@@ -46,6 +46,7 @@ export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }
   app.decorateRequest('releaseSlot', null);
   app.addHook('preHandler', (request, reply, done) => {
     if (!needsSlot(request)) return done();
+    let hasStarted = false;
     let late: NodeJS.Timeout | undefined;
     const giveUp = () => {
       clearTimeout(late);
@@ -58,10 +59,12 @@ export function limitReads(app: FastifyInstance, { reads, readsEach, waitMsMax }
         clearTimeout(late);
         reply.raw.off('close', giveUp);
       }
+      hasStarted = true;
       request.releaseSlot = release;
       done();
     });
-    if (request.releaseSlot) return;
+    // The response may already have given the slot back.
+    if (hasStarted) return;
     late = setTimeout(giveUp, waitMsMax);
     // A client that has gone away no longer waits for a response.
     reply.raw.once('close', giveUp);
